@@ -1,0 +1,45 @@
+/**
+ * The whole REST contract. `CoreApi` is a registry without extensions; `Api`
+ * adds hosted runs. The OpenAPI document and the typed clients are derived
+ * from these values.
+ */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { AgentChangesGroup, AgentReadsGroup } from "./http/Agents.ts"
+import { CreditsGroup } from "./http/Credits.ts"
+import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
+import { AuthGroup, UserGroup } from "./http/Identity.ts"
+import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
+import { OrgsGroup } from "./http/Orgs.ts"
+import { PlatformGroup, ReviewGroup } from "./http/Platform.ts"
+import { RunsGroup, RunsStatusGroup } from "./http/Runs.ts"
+
+const annotations = OpenApi.annotations({
+  title: "QuickAgents registry",
+  version: "1.0.0",
+  description: "A registry of QuickAgents, versioned AI-agent packages, with a publication scan gate and hosted runs."
+})
+
+export class CoreApi extends HttpApi.make("registry")
+  .add(MetaGroup)
+  .add(WellKnownGroup)
+  .add(AuthGroup)
+  .add(UserGroup)
+  .add(OrgsGroup)
+  .add(AgentReadsGroup)
+  .add(AgentChangesGroup)
+  .add(ReviewGroup)
+  .add(PlatformGroup)
+  .annotate(HttpApi.ParseOptions, { errors: "all" })
+  .annotateMerge(annotations)
+{}
+
+export class Api extends HttpApi.make("registry")
+  .addHttpApi(CoreApi)
+  .add(CreditsGroup)
+  .add(RunsStatusGroup)
+  .add(RunsGroup)
+  .add(HostEnrolGroup)
+  .add(StaffHostsGroup)
+  .annotate(HttpApi.ParseOptions, { errors: "all" })
+  .annotateMerge(annotations)
+{}

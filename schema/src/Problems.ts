@@ -1,0 +1,292 @@
+/**
+ * Every problem of the API, one class per slug. The `type` member is a
+ * reference relative to the registry, so that it leads to the page that
+ * explains the slug (`{base_url}/problems/<slug>`). RFC 9457; spec: Errors.
+ */
+import { Schema } from "effect"
+import { HttpApiError } from "effect/http-api"
+import { Scope } from "./Scopes.ts"
+
+const typeOf = <const Slug extends string>(slug: Slug) => `/problems/${slug}` as const
+
+/** The slug of a problem's `type`. */
+export const slugOf = (type: string) => type.slice("/problems/".length)
+
+const texts = Schema.Array(Schema.String)
+
+export class Validation extends HttpApiError.Problem<Validation>()(
+  "Validation",
+  { type: typeOf("validation"), status: 422, title: "The request is not valid" },
+  {
+    errors: Schema.Array(
+      Schema.Struct({
+        /** RFC 6901 pointer into the part named by `in`. */
+        pointer: Schema.String,
+        in: Schema.Literals(["path", "query", "header", "body"]),
+        message: Schema.String
+      })
+    )
+  }
+) {}
+
+/** A 422 about one field of the body. */
+export const invalidField = (pointer: string, message: string, where: "path" | "query" | "header" | "body" = "body") =>
+  new Validation({ detail: message, errors: [{ pointer, in: where, message }] })
+
+export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthorized", {
+  type: typeOf("unauthorized"),
+  status: 401,
+  title: "Sign in first"
+}) {}
+
+export class Forbidden extends HttpApiError.Problem<Forbidden>()(
+  "Forbidden",
+  { type: typeOf("forbidden"), status: 403, title: "Not allowed" },
+  { required: Schema.optionalKey(Schema.Array(Scope)) }
+) {}
+
+export class EmailUnverified extends HttpApiError.Problem<EmailUnverified>()("EmailUnverified", {
+  type: typeOf("email-unverified"),
+  status: 403,
+  title: "Verify your email address first"
+}) {}
+
+export class SsoLinkRequired extends HttpApiError.Problem<SsoLinkRequired>()("SsoLinkRequired", {
+  type: typeOf("sso-link-required"),
+  status: 409,
+  title: "An account with this address exists already"
+}) {}
+
+export class SignInFailed extends HttpApiError.Problem<SignInFailed>()("SignInFailed", {
+  type: typeOf("sign-in-failed"),
+  status: 400,
+  title: "Sign-in did not complete"
+}) {}
+
+export class SignInUnavailable extends HttpApiError.Problem<SignInUnavailable>()("SignInUnavailable", {
+  type: typeOf("sign-in-unavailable"),
+  status: 503,
+  title: "The identity provider does not answer"
+}) {}
+
+export class NotFound extends HttpApiError.Problem<NotFound>()("NotFound", {
+  type: typeOf("not-found"),
+  status: 404,
+  title: "Not found"
+}) {}
+
+export class MethodNotAllowed extends HttpApiError.Problem<MethodNotAllowed>()("MethodNotAllowed", {
+  type: typeOf("method-not-allowed"),
+  status: 405,
+  title: "Method not allowed"
+}) {}
+
+export class TooLarge extends HttpApiError.Problem<TooLarge>()("TooLarge", {
+  type: typeOf("too-large"),
+  status: 413,
+  title: "Too large"
+}) {}
+
+export class UnsupportedMediaType extends HttpApiError.Problem<UnsupportedMediaType>()("UnsupportedMediaType", {
+  type: typeOf("unsupported-media-type"),
+  status: 415,
+  title: "Unsupported media type"
+}) {}
+
+export class RateLimited extends HttpApiError.Problem<RateLimited>()("RateLimited", {
+  type: typeOf("rate-limited"),
+  status: 429,
+  title: "Too many requests"
+}) {}
+
+export class Internal extends HttpApiError.Problem<Internal>()("Internal", {
+  type: typeOf("internal"),
+  status: 500,
+  title: "Internal error"
+}) {}
+
+export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailable", {
+  type: typeOf("unavailable"),
+  status: 503,
+  title: "Not available now"
+}) {}
+
+/** Idempotency-Key reuse with a different body, or while the first attempt runs. */
+export class IdempotencyConflict extends HttpApiError.Problem<IdempotencyConflict>()("IdempotencyConflict", {
+  type: typeOf("idempotency-conflict"),
+  status: 409,
+  title: "Idempotency-Key conflict"
+}) {}
+
+export class NameTaken extends HttpApiError.Problem<NameTaken>()("NameTaken", {
+  type: typeOf("name-taken"),
+  status: 409,
+  title: "The name is taken"
+}) {}
+
+export class LastAdmin extends HttpApiError.Problem<LastAdmin>()("LastAdmin", {
+  type: typeOf("last-admin"),
+  status: 409,
+  title: "An organization keeps at least one admin"
+}) {}
+
+export class AlreadyAMember extends HttpApiError.Problem<AlreadyAMember>()("AlreadyAMember", {
+  type: typeOf("already-a-member"),
+  status: 409,
+  title: "The account is an active member of another organization"
+}) {}
+
+export class StaffOrgDomain extends HttpApiError.Problem<StaffOrgDomain>()("StaffOrgDomain", {
+  type: typeOf("staff-org-domain"),
+  status: 409,
+  title: "The staff organization takes addresses of its own domain only"
+}) {}
+
+export class SubscriptionInactive extends HttpApiError.Problem<SubscriptionInactive>()(
+  "SubscriptionInactive",
+  { type: typeOf("subscription-inactive"), status: 402, title: "The organization's subscription is not in force" },
+  { account: Schema.String, standing: Schema.String, tier: Schema.String }
+) {}
+
+// Agents and versions
+
+export class PrivateAgentCap extends HttpApiError.Problem<PrivateAgentCap>()("PrivateAgentCap", {
+  type: typeOf("private-agent-cap"),
+  status: 422,
+  title: "No further private agent is included"
+}) {}
+
+export class NamespaceFull extends HttpApiError.Problem<NamespaceFull>()("NamespaceFull", {
+  type: typeOf("namespace-full"),
+  status: 409,
+  title: "The namespace holds as many agents as it may"
+}) {}
+
+export class VersionExists extends HttpApiError.Problem<VersionExists>()("VersionExists", {
+  type: typeOf("version-exists"),
+  status: 409,
+  title: "This version exists already"
+}) {}
+
+export class VersionsPerDay extends HttpApiError.Problem<VersionsPerDay>()("VersionsPerDay", {
+  type: typeOf("versions-per-day"),
+  status: 429,
+  title: "No further version of this agent today"
+}) {}
+
+export class VersionNotPublished extends HttpApiError.Problem<VersionNotPublished>()(
+  "VersionNotPublished",
+  { type: typeOf("version-not-published"), status: 409, title: "The version is not published" },
+  { versionStatus: Schema.String }
+) {}
+
+export class VersionQuarantined extends HttpApiError.Problem<VersionQuarantined>()("VersionQuarantined", {
+  type: typeOf("version-quarantined"),
+  status: 409,
+  title: "The version is quarantined"
+}) {}
+
+export class Blocked extends HttpApiError.Problem<Blocked>()("Blocked", {
+  type: typeOf("blocked"),
+  status: 410,
+  title: "The version is blocked"
+}) {}
+
+export class ReportNotReady extends HttpApiError.Problem<ReportNotReady>()("ReportNotReady", {
+  type: typeOf("report-not-ready"),
+  status: 409,
+  title: "The scan has not ended"
+}) {}
+
+// Hosted runs
+
+export class RunsUnavailable extends HttpApiError.Problem<RunsUnavailable>()("RunsUnavailable", {
+  type: typeOf("runs-unavailable"),
+  status: 503,
+  title: "This deployment cannot take runs now"
+}) {}
+
+export class ModeNotDeclared extends HttpApiError.Problem<ModeNotDeclared>()("ModeNotDeclared", {
+  type: typeOf("mode-not-declared"),
+  status: 409,
+  title: "The release does not declare this mode"
+}) {}
+
+export class BrowserPublicWeb extends HttpApiError.Problem<BrowserPublicWeb>()("BrowserPublicWeb", {
+  type: typeOf("browser-public-web"),
+  status: 409,
+  title: "This deployment runs no agent that browses the public web"
+}) {}
+
+export class BrowserSite extends HttpApiError.Problem<BrowserSite>()(
+  "BrowserSite",
+  { type: typeOf("browser-site"), status: 409, title: "No host can open this site" },
+  { question: Schema.String }
+) {}
+
+export class SessionsUnavailable extends HttpApiError.Problem<SessionsUnavailable>()("SessionsUnavailable", {
+  type: typeOf("sessions-unavailable"),
+  status: 409,
+  title: "Hosted sessions are not available"
+}) {}
+
+export class CreditsExhausted extends HttpApiError.Problem<CreditsExhausted>()(
+  "CreditsExhausted",
+  { type: typeOf("credits-exhausted"), status: 402, title: "Not enough credits" },
+  { account: Schema.String, balance: Schema.Int, hold: Schema.Int, resetsAt: Schema.NullOr(Schema.String), tier: Schema.String }
+) {}
+
+export class SecretsDeclared extends HttpApiError.Problem<SecretsDeclared>()(
+  "SecretsDeclared",
+  { type: typeOf("secrets-declared"), status: 409, title: "The release requires secrets and this deployment keeps none" },
+  { required: texts, secrets: texts }
+) {}
+
+export class ConnectionsUnsupported extends HttpApiError.Problem<ConnectionsUnsupported>()(
+  "ConnectionsUnsupported",
+  { type: typeOf("connections-unsupported"), status: 409, title: "This deployment keeps no OAuth connections" },
+  { connections: texts }
+) {}
+
+export class RunActive extends HttpApiError.Problem<RunActive>()("RunActive", {
+  type: typeOf("run-active"),
+  status: 409,
+  title: "The account has an active run"
+}) {}
+
+export class KnowledgeAttachUnavailable extends HttpApiError.Problem<KnowledgeAttachUnavailable>()(
+  "KnowledgeAttachUnavailable",
+  { type: typeOf("knowledge-attach-unavailable"), status: 503, title: "Knowledge packs cannot be attached here" }
+) {}
+
+export class VoiceBuildUnavailable extends HttpApiError.Problem<VoiceBuildUnavailable>()("VoiceBuildUnavailable", {
+  type: typeOf("voice-build-unavailable"),
+  status: 503,
+  title: "This deployment cannot attach a voice"
+}) {}
+
+export class OutputNotReady extends HttpApiError.Problem<OutputNotReady>()("OutputNotReady", {
+  type: typeOf("output-not-ready"),
+  status: 409,
+  title: "The run has no output yet"
+}) {}
+
+// Hosts
+
+export class EnrolmentInvalid extends HttpApiError.Problem<EnrolmentInvalid>()("EnrolmentInvalid", {
+  type: typeOf("enrolment-invalid"),
+  status: 401,
+  title: "The enrolment token is not valid"
+}) {}
+
+export class EnrolmentNotOpen extends HttpApiError.Problem<EnrolmentNotOpen>()("EnrolmentNotOpen", {
+  type: typeOf("enrolment-not-open"),
+  status: 409,
+  title: "The enrolment was used, revoked or has expired"
+}) {}
+
+export class HostRetired extends HttpApiError.Problem<HostRetired>()("HostRetired", {
+  type: typeOf("host-retired"),
+  status: 409,
+  title: "The host is retired"
+}) {}

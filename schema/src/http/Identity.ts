@@ -1,0 +1,123 @@
+/** Sign-in, the caller's own account, sessions and personal access tokens. Spec: Authentication. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Authenticated, Identified } from "../Callers.ts"
+import { AccountId, Handle, SessionId, Timestamp, TokenId } from "../Ids.ts"
+import { NotFound, SignInFailed, SignInUnavailable, SsoLinkRequired } from "../Problems.ts"
+import { access, Scope } from "../Scopes.ts"
+
+const NextPath = Schema.String.check(Schema.isPattern(/^\/(?![/\\])[^\s]{0,2000}$/u)).pipe(
+  Schema.annotate({ description: "Path of this registry to go to after sign-in", examples: ["/"] })
+)
+
+export class AuthGroup extends HttpApiGroup.make("auth")
+  .add(
+    HttpApiEndpoint.get("start", "/api/v1/auth/oidc/:provider/start", {
+      params: { provider: Schema.String.pipe(Schema.annotate({ examples: ["oidc"] })) },
+      query: { next: Schema.optionalKey(NextPath) },
+      success: HttpApiSchema.WithHeaders(HttpApiSchema.Empty(302), { location: Schema.String }),
+      error: [NotFound, SignInUnavailable]
+    })
+      .middleware(Identified)
+      .annotateMerge(access.anyone())
+      .annotate(OpenApi.Summary, "Start sign-in at the identity provider"),
+    HttpApiEndpoint.get("callback", "/api/v1/auth/oidc/:provider/callback", {
+      params: { provider: Schema.String.pipe(Schema.annotate({ examples: ["oidc"] })) },
+      success: HttpApiSchema.WithHeaders(HttpApiSchema.Empty(302), { location: Schema.String }),
+      error: [NotFound, SignInFailed, SsoLinkRequired, SignInUnavailable]
+    })
+      .middleware(Identified)
+      .annotateMerge(access.anyone())
+      .annotate(OpenApi.Summary, "The identity provider's answer"),
+    HttpApiEndpoint.post("signOut", "/api/v1/auth/sign-out", { success: HttpApiSchema.NoContent })
+      .middleware(Authenticated)
+      .annotateMerge(access.sessionUnverified)
+      .annotate(OpenApi.Summary, "End this browser session")
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Sign-in", description: "Sign-in through the configured OpenID Connect provider" }))
+{}
+
+export const Membership = Schema.Struct({
+  org: Handle,
+  role: Schema.Literals(["owner", "admin", "member"])
+}).annotate({ identifier: "Membership" })
+
+export const Profile = Schema.Struct({
+  id: AccountId,
+  handle: Handle,
+  displayName: Schema.String,
+  email: Schema.String,
+  emailVerified: Schema.Boolean,
+  staff: Schema.Boolean,
+  memberships: Schema.Array(Membership),
+  createdAt: Timestamp,
+  /** Present for a browser session: send it back as X-CSRF-Token with every change. */
+  csrfToken: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "Profile" })
+export type Profile = typeof Profile.Type
+
+export const TokenRecord = Schema.Struct({
+  id: TokenId,
+  name: Schema.String,
+  scopes: Schema.Array(Scope),
+  /** The first characters of the token, enough to find it in a list. */
+  hint: Schema.String,
+  createdAt: Timestamp,
+  expiresAt: Schema.NullOr(Timestamp),
+  lastUsedAt: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "TokenRecord" })
+export type TokenRecord = typeof TokenRecord.Type
+
+export const CreateToken = Schema.Struct({
+  name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100)).pipe(Schema.annotate({ examples: ["laptop"] })),
+  scopes: Schema.Array(Scope).check(Schema.isMinLength(1)).pipe(Schema.annotate({ examples: [["agent:read", "run:write"]] })),
+  expiresInDays: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 366 })).pipe(Schema.annotate({ description: "Default 90" }))
+  )
+}).annotate({ identifier: "CreateToken" })
+
+export const CreatedToken = Schema.Struct({
+  ...TokenRecord.fields,
+  /** Shown this once. */
+  token: Schema.String
+}).annotate({ identifier: "CreatedToken" })
+
+export const SessionRecord = Schema.Struct({
+  id: SessionId,
+  current: Schema.Boolean,
+  userAgent: Schema.NullOr(Schema.String),
+  createdAt: Timestamp,
+  expiresAt: Timestamp
+}).annotate({ identifier: "SessionRecord" })
+export type SessionRecord = typeof SessionRecord.Type
+
+export class UserGroup extends HttpApiGroup.make("user")
+  .add(
+    HttpApiEndpoint.get("me", "/", { success: Profile })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "The caller's own account"),
+    HttpApiEndpoint.get("listTokens", "/tokens", { success: Schema.Struct({ items: Schema.Array(TokenRecord) }) })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "List the caller's personal access tokens"),
+    HttpApiEndpoint.post("createToken", "/tokens", { payload: CreateToken, success: CreatedToken.pipe(HttpApiSchema.status(201)) })
+      .annotateMerge(access.session)
+      .annotate(OpenApi.Summary, "Mint a personal access token")
+      .annotate(OpenApi.Description, "A token cannot mint a token: browser session only."),
+    HttpApiEndpoint.delete("revokeToken", "/tokens/:id", { params: { id: TokenId }, success: HttpApiSchema.NoContent, error: NotFound })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "Revoke a personal access token"),
+    HttpApiEndpoint.get("listSessions", "/sessions", { success: Schema.Struct({ items: Schema.Array(SessionRecord) }) })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "List the caller's browser sessions"),
+    HttpApiEndpoint.delete("revokeSession", "/sessions/:id", {
+      params: { id: SessionId },
+      success: HttpApiSchema.NoContent,
+      error: NotFound
+    })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "End one of the caller's browser sessions")
+  )
+  .middleware(Authenticated)
+  .prefix("/api/v1/user")
+  .annotateMerge(OpenApi.annotations({ title: "User", description: "The caller's own account, sessions and tokens" }))
+{}
