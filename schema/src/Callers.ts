@@ -1,10 +1,11 @@
 /**
  * Who calls, as handlers see it, and the middleware that finds out. The checks
  * live in `packages/identity`; here is only what the contract says about them.
+ * Validation can come out of every endpoint, so it is declared here.
  */
 import { Context } from "effect"
 import { HttpApiMiddleware } from "effect/http-api"
-import { EmailUnverified, Forbidden, IdempotencyConflict, Unauthorized } from "./Problems.ts"
+import { EmailUnverified, Forbidden, IdempotencyConflict, RateLimited, Unauthorized, Validation } from "./Problems.ts"
 import type { Scope } from "./Scopes.ts"
 
 /** A signed-in account and the credential it came with. */
@@ -27,11 +28,11 @@ export class Viewer extends Context.Service<Viewer, Account | null>()("schema/Vi
 
 export class Authenticated extends HttpApiMiddleware.Service<Authenticated, { provides: Actor }>()(
   "schema/Authenticated",
-  { error: [Unauthorized, Forbidden, EmailUnverified] }
+  { error: [Unauthorized, Forbidden, EmailUnverified, RateLimited, Validation] }
 ) {}
 
 export class Identified extends HttpApiMiddleware.Service<Identified, { provides: Viewer }>()("schema/Identified", {
-  error: [Unauthorized, Forbidden]
+  error: [Unauthorized, Forbidden, RateLimited, Validation]
 }) {}
 
 /** Authorization: `Enrolment <token>`; any session or personal access token is 403. */
@@ -40,7 +41,7 @@ export class EnrolmentToken extends Context.Service<EnrolmentToken, { readonly t
 export class EnrolmentAuthenticated extends HttpApiMiddleware.Service<
   EnrolmentAuthenticated,
   { provides: EnrolmentToken }
->()("schema/EnrolmentAuthenticated", { error: [Unauthorized, Forbidden] }) {}
+>()("schema/EnrolmentAuthenticated", { error: [Unauthorized, Forbidden, RateLimited, Validation] }) {}
 
 /** Keeps the first answer of an Idempotency-Key for 24 hours and gives it again. Spec: Registry-wide limits. */
 export class Idempotent extends HttpApiMiddleware.Service<Idempotent, { requires: Actor }>()("schema/Idempotent", {

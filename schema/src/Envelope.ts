@@ -125,6 +125,8 @@ export const RunExit = Schema.Struct({
   exitClass: Schema.String,
   stage: Schema.optionalKey(Step),
   reason: Schema.optionalKey(Reason),
+  /** Which check refused an input. Spec: Limits, Credits 5. */
+  detail: Schema.optionalKey(Schema.Literals(["ai-review", "malware"])),
   interrupted: Schema.Boolean,
   usage: RunnerUsage,
   receipt: Schema.NullOr(RunnerReceipt)

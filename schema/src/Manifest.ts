@@ -7,7 +7,7 @@
 import { Schema } from "effect"
 import { Version } from "./Ids.ts"
 
-const described = (description: string) => Schema.annotate({ description })
+const described = (description: string) => <S extends Schema.Top>(schema: S): S["Rebuild"] => schema.annotate({ description })
 
 const RelativePath = Schema.String.check(
   Schema.isPattern(/^(?!\/)(?!.*(?:^|\/)\.\.?(?:\/|$))(?!.*\/\/)[^\\\u0000-\u001f]{1,255}$/u)
@@ -42,13 +42,13 @@ export type IntakeQuestion = typeof IntakeQuestion.Type
 export const Capabilities = Schema.Struct({
   filesystem: Schema.optionalKey(
     Schema.Struct({
-      read: Schema.optionalKey(Schema.Array(Glob)),
-      write: Schema.optionalKey(Schema.Array(Glob))
+      read: Schema.optionalKey(Schema.Array(Glob).pipe(described("What may be read"))),
+      write: Schema.optionalKey(Schema.Array(Glob).pipe(described("What may be written")))
     }).pipe(described("Globs under the run's workspace that may be read and written"))
   ),
   exec: Schema.optionalKey(
     Schema.Struct({
-      commands: Schema.Array(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._+-]{1,64}$/u)))
+      commands: Schema.Array(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._+-]{1,64}$/u))).pipe(described("Names, found on the path of the sandbox"))
     }).pipe(described("Program names that the agent may start"))
   ),
   network: Schema.optionalKey(
@@ -57,7 +57,7 @@ export const Capabilities = Schema.Struct({
         Schema.String.check(
           Schema.isPattern(/^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+:\d{1,5}$/u)
         )
-      )
+      ).pipe(described("host:port entries"))
     }).pipe(described("host:port that may be reached; an exact name, or one leading *."))
   ),
   browser: Schema.optionalKey(
@@ -67,7 +67,7 @@ export const Capabilities = Schema.Struct({
       ),
       sites: Schema.optionalKey(Schema.Array(Schema.String).pipe(described("Sites as https://host"))),
       typeSecrets: Schema.optionalKey(Schema.Boolean.pipe(described("The browser may type secrets into pages")))
-    })
+    }).pipe(described("A browser of the sandbox"))
   ),
   targetHosts: Schema.optionalKey(Schema.Array(Schema.String).pipe(described("Targets of host tools")))
 }).annotate({ identifier: "Capabilities", description: "What the agent asks to be allowed; anything not listed is refused" })
@@ -77,8 +77,8 @@ export const McpServer = Schema.Struct({
   name: Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_-]{0,63}$/u)).pipe(described("Prefix of its tools: <name>__<tool>")),
   package: Schema.optionalKey(
     Schema.Struct({
-      ecosystem: Schema.Literals(["npm", "pypi"]),
-      name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(214)),
+      ecosystem: Schema.Literals(["npm", "pypi"]).pipe(described("Registry of the package")),
+      name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(214)).pipe(described("Package name")),
       version: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(128)).pipe(described("Exact version"))
     }).pipe(described("Server started from a package"))
   ),
@@ -90,7 +90,7 @@ export const McpServer = Schema.Struct({
 export type McpServer = typeof McpServer.Type
 
 export const DeclaredSecret = Schema.Struct({
-  name: Schema.String.check(Schema.isPattern(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/u)),
+  name: Schema.String.check(Schema.isPattern(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/u)).pipe(described("Name, case significant")),
   required: Schema.optionalKey(Schema.Boolean.pipe(described("Default true"))),
   purpose: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(500)).pipe(described("Shown to the person who sets it"))),
   deliver: Schema.optionalKey(Schema.Literals(["env", "browser", "header"]).pipe(described("How it reaches the agent; default env")))
@@ -116,22 +116,22 @@ export const Manifest = Schema.Struct({
     Schema.Struct({
       schema: Schema.optionalKey(RelativePath.pipe(described("JSON Schema 2020-12 that the structured result must satisfy"))),
       files: Schema.optionalKey(Schema.Array(Glob).pipe(described("Files of the workspace that go into output.tar")))
-    })
+    }).pipe(described("What a run gives back"))
   ),
   budgets: Schema.optionalKey(
     Schema.Struct({
-      seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))),
-      turns: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 })))
+      seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 })).pipe(described("Wall time"))),
+      turns: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 })).pipe(described("Model turns")))
     }).pipe(described("Own limits of a run, at most the tier's caps"))
   ),
   capabilities: Schema.optionalKey(Capabilities),
-  mcpServers: Schema.optionalKey(Schema.Array(McpServer).check(Schema.isMaxLength(20))),
-  secrets: Schema.optionalKey(Schema.Array(DeclaredSecret).check(Schema.isMaxLength(64))),
+  mcpServers: Schema.optionalKey(Schema.Array(McpServer).check(Schema.isMaxLength(20)).pipe(described("Servers whose tools the agent uses"))),
+  secrets: Schema.optionalKey(Schema.Array(DeclaredSecret).check(Schema.isMaxLength(64)).pipe(described("Secrets the agent works with"))),
   knowledge: Schema.optionalKey(Schema.Array(RelativePath).check(Schema.isMaxLength(5)).pipe(described("Knowledge packs shipped with the release"))),
   model: Schema.optionalKey(
     Schema.Struct({
       minContext: Schema.optionalKey(Schema.Int.pipe(described("Smallest context window, tokens"))),
-      needs: Schema.optionalKey(Schema.Array(Schema.Literals(["vision", "tools"])))
+      needs: Schema.optionalKey(Schema.Array(Schema.Literals(["vision", "tools"])).pipe(described("Abilities")))
     }).pipe(described("What the model must be able to do; never a vendor"))
   )
 }).annotate({ identifier: "Manifest", title: "agent.yaml", description: "Manifest of a QuickAgent, major 2" })

@@ -75,7 +75,10 @@ export const DsseEnvelope = Schema.Struct({
   payloadType: Schema.String,
   payload: Schema.String,
   signatures: Schema.Array(Schema.Struct({ keyid: Schema.String, sig: Schema.String }))
-}).annotate({ identifier: "DsseEnvelope" })
+}).annotate({
+  identifier: "DsseEnvelope",
+  examples: [{ payloadType: "application/vnd.in-toto+json", payload: "eyJfdHlwZSI6...", signatures: [{ keyid: "5f70bf18...", sig: "MEUCIQ..." }] }]
+})
 export type DsseEnvelope = typeof DsseEnvelope.Type
 
 /** One key of `/.well-known/<service>/signing-keys.json`. */

@@ -47,7 +47,8 @@ export const CreateAgent = Schema.Struct({
   namespace: Handle,
   name: AgentName,
   description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(500))),
-  visibility: Schema.optionalKey(Visibility.pipe(Schema.annotate({ description: "Default public" })))
+  /** Default public. */
+  visibility: Schema.optionalKey(Visibility)
 }).annotate({ identifier: "CreateAgent", examples: [{ namespace: "acme", name: "meeting-notes", visibility: "public" as const }] })
 
 export const PatchAgent = Schema.Struct({

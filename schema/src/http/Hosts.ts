@@ -96,7 +96,10 @@ export const RunModel = Schema.Struct({
   model: Schema.String,
   hasApiKey: Schema.Boolean,
   maxConcurrent: Schema.NullOr(Schema.Int)
-}).annotate({ identifier: "RunModel" })
+}).annotate({
+  identifier: "RunModel",
+  examples: [{ provider: "scripted", baseUrl: null, model: "scripted-1", hasApiKey: false, maxConcurrent: null }]
+})
 export type RunModel = typeof RunModel.Type
 
 export const PutRunModel = Schema.Struct({

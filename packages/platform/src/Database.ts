@@ -1,0 +1,44 @@
+/**
+ * The PostgreSQL client and its migrations.
+ *
+ * Columns are `snake_case` in SQL and `camelCase` in rows; JSON values are left
+ * as they are. Migrations are forward-only and additive or compatible, and are
+ * numbered `YYYYMMDDNN` over all packages, so that a later migration of one
+ * package always has a higher number than an earlier one of another.
+ * Spec: Versioning 7.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Redacted, String } from "effect"
+import { Migrator, SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+
+export type Migrations = Readonly<Record<`${number}_${string}`, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
+
+export interface DatabaseOptions {
+  readonly url: Redacted.Redacted
+  readonly maxConnections: number
+  readonly applicationName: string
+}
+
+/** Client without migrations: for processes that must not change the schema. */
+export const layerClient = (options: DatabaseOptions) =>
+  PgClient.layer({
+    url: options.url,
+    maxConnections: options.maxConnections,
+    applicationName: options.applicationName,
+    connectTimeout: "5 seconds",
+    transformResultNames: String.snakeToCamel,
+    transformQueryNames: String.camelToSnake,
+    transformJson: false
+  })
+
+/** Runs what is missing; several nodes that start at once wait for each other on the migrations table's lock. */
+export const migrate = (migrations: Migrations) =>
+  Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "schema_migrations" })
+
+export const layer = (options: DatabaseOptions & { readonly migrations: Migrations }) =>
+  Layer.effectDiscard(migrate(options.migrations)).pipe(Layer.provideMerge(layerClient(options)))
+
+/** The constraint that a failed statement broke, if it broke a unique one. */
+export const uniqueConstraint = (error: SqlError.SqlError): string | undefined =>
+  error.reason._tag === "UniqueViolation" ? error.reason.constraint : undefined

@@ -1,0 +1,185 @@
+/**
+ * The one place where answers leave: every failure of every route as
+ * problem+json, the rate-limit headers, the request id and one log line.
+ * Routes of git and SCIM speak their own error formats and are left alone.
+ * Spec: Errors; Registry-wide limits, rule 2.
+ */
+import { Internal, MethodNotAllowed, NotFound, RateLimited, TooLarge, Unavailable, UnsupportedMediaType, Validation } from "@quickagents/schema"
+import { Cause, Clock, Effect, Option, SchemaIssue } from "effect"
+import { FindMyWay, HttpRouter, HttpServerError, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
+import { HttpApi, HttpApiError } from "effect/http-api"
+import type { HttpApiGroup } from "effect/http-api"
+import { isIP } from "node:net"
+import { CurrentRequest } from "./CurrentRequest.ts"
+import type { RequestState } from "./CurrentRequest.ts"
+import { newId } from "./Ids.ts"
+import type { Standing } from "./RateLimits.ts"
+import { RateLimits } from "./RateLimits.ts"
+import { Settings } from "./Settings.ts"
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+const places = { Params: "path", Query: "query", Headers: "header", Payload: "body" } as const
+const isPlace = (kind: string): kind is keyof typeof places => kind in places
+
+/** A part of the request that does not decode, as 422 with a pointer for each field, at most 50 of them. */
+const validation = (error: HttpApiError.HttpApiSchemaError, place: keyof typeof places) =>
+  new Validation({
+    detail: "One or more fields are not valid",
+    errors: format(error.cause.issue).issues.slice(0, 50).map((issue) => ({
+      pointer: "/" +
+        (issue.path ?? []).map((segment) =>
+          String(typeof segment === "object" ? segment.key : segment).replaceAll("~", "~0").replaceAll("/", "~1")
+        ).join("/"),
+      in: places[place],
+      message: issue.message
+    }))
+  })
+
+const problemOfStatus = (status: number) => {
+  switch (status) {
+    case 404:
+      return new NotFound({})
+    case 413:
+      return new TooLarge({})
+    case 415:
+      return new UnsupportedMediaType({})
+    case 503:
+      return new Unavailable({})
+    default:
+      return undefined
+  }
+}
+
+/** A status that no problem class names, such as a body that is not JSON. */
+const plainProblem = (status: number) =>
+  HttpServerResponse.jsonUnsafe(
+    { type: "/problems/bad-request", title: "The request cannot be read", status },
+    { status, contentType: "application/problem+json" }
+  )
+
+const respond = (problem: HttpServerRespondable.Respondable) => HttpServerRespondable.toResponse(problem)
+const respondStatus = (status: number) => {
+  const problem = problemOfStatus(status)
+  return problem === undefined ? Effect.succeed(plainProblem(status)) : respond(problem)
+}
+
+/** The methods of each path, for 405 with Allow: the router itself only knows that nothing matched. */
+const methodsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<Id, Groups>) => {
+  const paths = new Map<string, Set<string>>()
+  HttpApi.reflect(api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      const methods = paths.get(endpoint.path) ?? new Set<string>()
+      methods.add(endpoint.method)
+      if (endpoint.method === "GET") methods.add("HEAD")
+      paths.set(endpoint.path, methods)
+    }
+  })
+  const table = FindMyWay.make<ReadonlySet<string>>()
+  for (const [path, methods] of paths) table.all(path as `/${string}`, methods)
+  return (url: string) => table.find("GET", url)?.handler
+}
+
+const answer = Effect.fnUntraced(function*(
+  cause: Cause.Cause<unknown>,
+  request: HttpServerRequest.HttpServerRequest,
+  state: RequestState,
+  methods: (url: string) => ReadonlySet<string> | undefined
+) {
+  for (const reason of cause.reasons) {
+    const error = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+    if (error === undefined) continue
+    if (HttpServerResponse.isHttpServerResponse(error)) return error
+    if (HttpApiError.HttpApiSchemaError.is(error)) {
+      if (isPlace(error.kind)) return yield* respond(validation(error, error.kind))
+      continue
+    }
+    if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
+      const allowed = methods(request.url)
+      return allowed === undefined
+        ? yield* respond(new NotFound({}))
+        : HttpServerResponse.setHeader(yield* respond(new MethodNotAllowed({})), "allow", [...allowed].join(", "))
+    }
+    if (HttpServerRespondable.isRespondable(error)) {
+      const response = yield* respond(error)
+      if (response.status < 500 || response.headers["content-type"] === "application/problem+json") return response
+    }
+  }
+  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause)
+  yield* Effect.logError("request failed", cause)
+  // The text of a defect stays in our log; the request id leads to it.
+  return yield* respond(new Internal({ instance: `urn:request:${state.id}` }))
+})
+
+const ownErrorFormat = (url: string) => url.startsWith("/git/") || url.startsWith("/scim/")
+const neverLimited = (path: string) => path === "/healthz" || path === "/readyz" || path === "/metrics"
+
+const standingHeaders = (standing: Standing) => ({
+  "ratelimit-limit": String(standing.limit),
+  "ratelimit-remaining": String(standing.remaining),
+  "ratelimit-reset": String(standing.resetSeconds)
+})
+
+const addressOf = (request: HttpServerRequest.HttpServerRequest, trustProxy: boolean) => {
+  const forwarded = trustProxy ? request.headers["x-forwarded-for"]?.split(",").at(-1)?.trim() : undefined
+  return forwarded !== undefined && isIP(forwarded) !== 0 ? forwarded : Option.getOrNull(request.remoteAddress)
+}
+
+/** Everything that is asked before the handler of `api` runs and done after it. */
+export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<Id, Groups>) =>
+  HttpRouter.middleware(
+    Effect.gen(function*() {
+      const settings = yield* Settings
+      const limits = yield* RateLimits
+      const methods = methodsOf(api)
+      const anonymous = [{ name: "anonymous", limit: settings["limits.anonymousPerMin"], windowMs: 60_000 }]
+
+      return (httpEffect) =>
+        Effect.gen(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const started = yield* Clock.currentTimeMillis
+          const state: RequestState = {
+            id: yield* newId("req"),
+            ip: addressOf(request, settings["service.trustProxy"]),
+            standing: undefined
+          }
+          const path = request.url.split("?", 1)[0]!
+          const handled = yield* httpEffect.pipe(
+            Effect.catchCause((cause) => answer(cause, request, state, methods)),
+            Effect.provideService(CurrentRequest, state),
+            Effect.annotateLogs({ request: state.id })
+          )
+          // What no credential was asked of, such as an unknown path, counts against the address.
+          if (state.standing === undefined && !neverLimited(path)) {
+            state.standing = yield* limits.take(state.ip ?? "unknown", anonymous)
+          }
+          let response = handled
+          if (state.standing?.allowed === false && response.status !== 429) response = yield* respond(new RateLimited({}))
+          if (response.status >= 400 && response.headers["content-type"] !== "application/problem+json" && !ownErrorFormat(request.url)) {
+            const { "content-length": _length, "content-type": _type, ...headers } = response.headers
+            response = HttpServerResponse.setHeaders(yield* respondStatus(response.status), headers)
+          }
+          const standing = state.standing ?? { allowed: true, limit: anonymous[0]!.limit, remaining: anonymous[0]!.limit, resetSeconds: 60 }
+          yield* Effect.logInfo("request").pipe(
+            Effect.annotateLogs({
+              method: request.method,
+              path,
+              status: response.status,
+              ms: (yield* Clock.currentTimeMillis) - started,
+              request: state.id
+            })
+          )
+          return HttpServerResponse.setHeaders(response, {
+            ...standingHeaders(standing),
+            ...(response.status === 429 && response.headers["retry-after"] === undefined
+              ? { "retry-after": String(standing.resetSeconds) }
+              : {}),
+            ...(response.status === 401 ? { "www-authenticate": "Bearer" } : {}),
+            "x-request-id": state.id,
+            "x-content-type-options": "nosniff",
+            ...(response.headers["cache-control"] === undefined ? { "cache-control": "no-store" } : {})
+          })
+        })
+    }),
+    { global: true }
+  )

@@ -1,0 +1,116 @@
+/**
+ * Rate-limit buckets that are right across nodes without a statement a request.
+ *
+ * A bucket is a fixed window in the database. A node leases a tenth of the
+ * window's tokens at a time and spends them in memory, so all nodes together
+ * never give out more than the limit, and a node that dies loses at most the
+ * tokens it had leased. Burst and sustained limits are separate buckets; a
+ * request needs a token of each. Spec: Registry-wide limits, rule 2.
+ */
+import { Clock, Context, Effect, Layer, Metric } from "effect"
+import { SqlClient } from "effect/sql"
+
+export interface Bucket {
+  readonly name: string
+  readonly limit: number
+  readonly windowMs: number
+}
+
+/** The bucket that stands closest to its limit, for the three rate-limit headers. */
+export interface Standing {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly resetSeconds: number
+}
+
+interface Lease {
+  windowStart: number
+  /** Tokens this node may still give out in the window. */
+  left: number
+  /** What was left over all nodes when this node last asked. */
+  elsewhere: number
+  /** The window is spent everywhere: no statement until it ends. */
+  spent: boolean
+}
+
+const maxLeases = 50_000
+const failOpen = Metric.counter("FailOpenEvents", { incremental: true }).pipe(Metric.withAttributes({ path: "rate-limit" }))
+
+export class RateLimits extends Context.Service<RateLimits, {
+  /** Takes one token of every bucket for `subject` (an account id or an address). Never fails: a database that does not answer lets requests through and counts `FailOpenEvents`. */
+  readonly take: (subject: string, buckets: ReadonlyArray<Bucket>) => Effect.Effect<Standing>
+}>()("platform/RateLimits") {
+  static readonly layer = Layer.effect(
+    RateLimits,
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const leases = new Map<string, Lease>()
+
+      const lease = (key: string, bucket: Bucket, windowStart: number) => {
+        const batch = Math.max(1, Math.ceil(bucket.limit / 10))
+        return sql<{ taken: number }>`
+          INSERT INTO rate_windows (key, window_start, taken, ends_at)
+          VALUES (${key}, ${windowStart}, ${batch}, ${new Date(windowStart + bucket.windowMs)})
+          ON CONFLICT (key, window_start) DO UPDATE SET taken = rate_windows.taken + ${batch}
+          RETURNING taken`.pipe(
+          Effect.map(([row]) => {
+            const over = Math.max(0, row!.taken - bucket.limit)
+            return { granted: Math.max(0, batch - over), elsewhere: Math.max(0, bucket.limit - row!.taken) }
+          }),
+          Effect.catchCause((cause) =>
+            Effect.as(
+              Effect.andThen(Metric.update(failOpen, 1), Effect.logWarning("rate limits cannot reach the database", cause)),
+              { granted: batch, elsewhere: 0 }
+            )
+          )
+        )
+      }
+
+      const takeOne = Effect.fnUntraced(function*(subject: string, bucket: Bucket) {
+        const now = yield* Clock.currentTimeMillis
+        const windowStart = now - (now % bucket.windowMs)
+        const key = `${bucket.name}:${subject}`
+        let held = leases.get(key)
+        if (held === undefined || held.windowStart !== windowStart) {
+          if (leases.size >= maxLeases) leases.delete(leases.keys().next().value!)
+          held = { windowStart, left: 0, elsewhere: 0, spent: false }
+          leases.delete(key)
+          leases.set(key, held)
+        }
+        if (held.left === 0 && !held.spent) {
+          const { elsewhere, granted } = yield* lease(key, bucket, windowStart)
+          // Two fibers may lease at once: add, never set.
+          held.left += granted
+          held.elsewhere = elsewhere
+          held.spent = granted === 0
+        }
+        const allowed = held.left > 0
+        if (allowed) held.left--
+        return {
+          allowed,
+          limit: bucket.limit,
+          remaining: held.left + held.elsewhere,
+          resetSeconds: Math.max(1, Math.ceil((windowStart + bucket.windowMs - now) / 1000))
+        } satisfies Standing
+      })
+
+      return RateLimits.of({
+        take: (subject, buckets) =>
+          Effect.map(Effect.forEach(buckets, (bucket) => takeOne(subject, bucket)), (standings) =>
+            standings.reduce((tightest, standing) =>
+              (tightest.allowed && !standing.allowed) ||
+                (tightest.allowed === standing.allowed && standing.remaining < tightest.remaining)
+                ? standing
+                : tightest
+            ))
+      })
+    })
+  )
+}
+
+/** Windows that ended; called by a cron. */
+export const sweepRateWindows = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`DELETE FROM rate_windows WHERE ends_at < now() - interval '1 minute'`
+})
