@@ -1,13 +1,13 @@
 /**
- * The messages of the sharded entities. Only `supervise` is persisted: its loss
- * would lose a run. Every other handler writes its row first, so a repeated or
+ * The messages of the sharded entities. Only `supervise` and `scan` are
+ * persisted: their loss would lose a run or a version. Every other handler writes its row first, so a repeated or
  * dropped message is harmless. ARCHITECTURE.md says who calls whom.
  */
 import { Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { RunReceipt, RunKind, Outcome, Tier } from "./http/Runs.ts"
-import { Digest, ReleaseRef, RunId, InputId, Timestamp } from "./Ids.ts"
+import { Digest, InputId, ReleaseRef, RunId, Timestamp, VersionId } from "./Ids.ts"
 import { Mode } from "./Manifest.ts"
 import { CreditsExhausted, RunActive } from "./Problems.ts"
 
@@ -95,4 +95,13 @@ export const RunEntity = Entity.make("Run", [
 export const HostEntity = Entity.make("Host", [
   /** Starts the watch if it does not run, and looks at the row again. */
   Rpc.make("wake", { success: Schema.Void })
+])
+
+/** Id: version id. Takes a version through the stages of the gate. */
+export const ScanEntity = Entity.make("Scan", [
+  Rpc.make("scan", {
+    payload: { versionId: VersionId, /** One message a submission, and one more for each time it was found idle. */ turn: Schema.String },
+    success: Schema.Void,
+    primaryKey: ({ turn, versionId }) => `${versionId}:${turn}`
+  }).annotate(ClusterSchema.Persisted, true)
 ])

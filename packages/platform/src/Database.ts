@@ -9,8 +9,7 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted, String } from "effect"
-import { Migrator, SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql"
+import { Migrator, SqlClient, SqlError } from "effect/sql"
 
 export type Migrations = Readonly<Record<`${number}_${string}`, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
 
@@ -42,3 +41,7 @@ export const layer = (options: DatabaseOptions & { readonly migrations: Migratio
 /** The constraint that a failed statement broke, if it broke a unique one. */
 export const uniqueConstraint = (error: SqlError.SqlError): string | undefined =>
   error.reason._tag === "UniqueViolation" ? error.reason.constraint : undefined
+
+/** All of `effect` or nothing of it; a database that fails is a defect, the effect's own failures roll back and stay. */
+export const transaction = (sql: SqlClient.SqlClient) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.catchIf(sql.withTransaction(effect), SqlError.isSqlError, Effect.die)

@@ -4,9 +4,25 @@
  * Routes of git and SCIM speak their own error formats and are left alone.
  * Spec: Errors; Registry-wide limits, rule 2.
  */
-import { Internal, MethodNotAllowed, NotFound, RateLimited, TooLarge, Unavailable, UnsupportedMediaType, Validation } from "@quickagents/schema"
+import {
+  Internal,
+  MethodNotAllowed,
+  NotFound,
+  RateLimited,
+  TooLarge,
+  Unavailable,
+  UnsupportedMediaType,
+  Validation
+} from "@quickagents/schema"
 import { Cause, Clock, Effect, Option, SchemaIssue } from "effect"
-import { FindMyWay, HttpRouter, HttpServerError, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
+import {
+  FindMyWay,
+  HttpRouter,
+  HttpServerError,
+  HttpServerRequest,
+  HttpServerRespondable,
+  HttpServerResponse
+} from "effect/http"
 import { HttpApi, HttpApiError } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { isIP } from "node:net"
@@ -25,14 +41,21 @@ const isPlace = (kind: string): kind is keyof typeof places => kind in places
 const validation = (error: HttpApiError.HttpApiSchemaError, place: keyof typeof places) =>
   new Validation({
     detail: "One or more fields are not valid",
-    errors: format(error.cause.issue).issues.slice(0, 50).map((issue) => ({
-      pointer: "/" +
-        (issue.path ?? []).map((segment) =>
-          String(typeof segment === "object" ? segment.key : segment).replaceAll("~", "~0").replaceAll("/", "~1")
-        ).join("/"),
-      in: places[place],
-      message: issue.message
-    }))
+    errors: format(error.cause.issue)
+      .issues.slice(0, 50)
+      .map((issue) => ({
+        pointer:
+          "/" +
+          (issue.path ?? [])
+            .map((segment) =>
+              String(typeof segment === "object" ? segment.key : segment)
+                .replaceAll("~", "~0")
+                .replaceAll("/", "~1")
+            )
+            .join("/"),
+        in: places[place],
+        message: issue.message
+      }))
   })
 
 const problemOfStatus = (status: number) => {
@@ -80,7 +103,7 @@ const methodsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(ap
   return (url: string) => table.find("GET", url)?.handler
 }
 
-const answer = Effect.fnUntraced(function*(
+const answer = Effect.fnUntraced(function* (
   cause: Cause.Cause<unknown>,
   request: HttpServerRequest.HttpServerRequest,
   state: RequestState,
@@ -128,14 +151,14 @@ const addressOf = (request: HttpServerRequest.HttpServerRequest, trustProxy: boo
 /** Everything that is asked before the handler of `api` runs and done after it. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<Id, Groups>) =>
   HttpRouter.middleware(
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = yield* Settings
       const limits = yield* RateLimits
       const methods = methodsOf(api)
       const anonymous = [{ name: "anonymous", limit: settings["limits.anonymousPerMin"], windowMs: 60_000 }]
 
       return (httpEffect) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const request = yield* HttpServerRequest.HttpServerRequest
           const started = yield* Clock.currentTimeMillis
           const state: RequestState = {
@@ -143,7 +166,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             ip: addressOf(request, settings["service.trustProxy"]),
             standing: undefined
           }
-          const path = request.url.split("?", 1)[0]!
+          const path = request.url.split("?", 1)[0]
           const handled = yield* httpEffect.pipe(
             Effect.catchCause((cause) => answer(cause, request, state, methods)),
             Effect.provideService(CurrentRequest, state),
@@ -154,12 +177,22 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             state.standing = yield* limits.take(state.ip ?? "unknown", anonymous)
           }
           let response = handled
-          if (state.standing?.allowed === false && response.status !== 429) response = yield* respond(new RateLimited({}))
-          if (response.status >= 400 && response.headers["content-type"] !== "application/problem+json" && !ownErrorFormat(request.url)) {
+          if (state.standing?.allowed === false && response.status !== 429)
+            response = yield* respond(new RateLimited({}))
+          if (
+            response.status >= 400 &&
+            response.headers["content-type"] !== "application/problem+json" &&
+            !ownErrorFormat(request.url)
+          ) {
             const { "content-length": _length, "content-type": _type, ...headers } = response.headers
             response = HttpServerResponse.setHeaders(yield* respondStatus(response.status), headers)
           }
-          const standing = state.standing ?? { allowed: true, limit: anonymous[0]!.limit, remaining: anonymous[0]!.limit, resetSeconds: 60 }
+          const standing = state.standing ?? {
+            allowed: true,
+            limit: anonymous[0].limit,
+            remaining: anonymous[0].limit,
+            resetSeconds: 60
+          }
           yield* Effect.logInfo("request").pipe(
             Effect.annotateLogs({
               method: request.method,

@@ -6,7 +6,8 @@
  */
 import { Actor, Idempotent, IdempotencyConflict } from "@quickagents/schema"
 import { Effect, FileSystem, Layer, Path } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerRequest, HttpServerResponse, Multipart } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
@@ -29,15 +30,21 @@ const hashFile = (path: string) =>
     return hash.digest("hex")
   })
 
+/** The limits of the endpoint's form. The parts are read here first, and what was read is not measured again. */
+const formLimits = (endpoint: HttpApiEndpoint.Top) => {
+  const encoding = endpoint.payload.get("multipart/form-data")?.encoding
+  return Multipart.limitsServices(encoding?._tag === "Multipart" ? (encoding.limits ?? {}) : {})
+}
+
 /** What makes two requests the same: method, address and body; for a form the contents of its parts. */
-const fingerprint = Effect.gen(function*() {
+const fingerprint = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const hash = createHash("sha256").update(`${request.method} ${request.url}\n`)
   if (request.headers["content-type"]?.startsWith("multipart/form-data")) {
     // Memoized on the request: the decoder reads the same parts again.
-    const parts = yield* request.multipart
-    for (const name of Object.keys(parts).sort()) {
-      const part = parts[name]!
+    const parts = yield* Effect.provideContext(request.multipart, formLimits(endpoint))
+    for (const name of Object.keys(parts).toSorted()) {
+      const part = parts[name]
       hash.update(`${name}\n`)
       if (typeof part === "string") hash.update(part)
       else {
@@ -52,7 +59,7 @@ const fingerprint = Effect.gen(function*() {
 
 export const layer = Layer.effect(
   Idempotent,
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
 
@@ -68,14 +75,14 @@ export const layer = Layer.effect(
     const find = (account: string, key: string) =>
       sql<Row>`SELECT fingerprint, status, headers, body FROM idempotency_keys WHERE account_id = ${account} AND key = ${key}`
 
-    return Idempotent.of((httpEffect) =>
-      Effect.gen(function*() {
+    return Idempotent.of((httpEffect, { endpoint }) =>
+      Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         const key = request.headers["idempotency-key"]
         if (key === undefined || key === "" || key.length > 255) return yield* httpEffect
         const { accountId } = yield* Actor
         // A body that cannot be read is refused by the decoder, with its own problem.
-        const print = yield* Effect.option(Effect.provideContext(fingerprint, files))
+        const print = yield* Effect.option(Effect.provideContext(fingerprint(endpoint), files))
         if (print._tag === "None") return yield* httpEffect
         const mine = yield* Effect.orDie(begin(accountId, key, print.value))
         if (!mine) {
@@ -96,11 +103,13 @@ export const layer = Layer.effect(
         return yield* httpEffect.pipe(
           Effect.tap((response) => {
             const body = response.body._tag === "Uint8Array" ? response.body.body : null
-            return sql`UPDATE idempotency_keys SET status = ${response.status}, headers = ${
-              JSON.stringify({ ...response.headers })
-            }, body = ${body} WHERE account_id = ${accountId} AND key = ${key}`.pipe(Effect.orDie)
+            return sql`UPDATE idempotency_keys SET status = ${response.status}, headers = ${JSON.stringify({
+              ...response.headers
+            })}, body = ${body} WHERE account_id = ${accountId} AND key = ${key}`.pipe(Effect.orDie)
           }),
-          Effect.onError(() => Effect.ignore(release))
+          Effect.onError(() => Effect.ignore(release)),
+          // A caller that hangs up must not free the key of what is done already: it would be done twice.
+          Effect.uninterruptible
         )
       })
     )
@@ -108,7 +117,7 @@ export const layer = Layer.effect(
 )
 
 /** Answers past their 24 hours; called by a cron. */
-export const sweepIdempotencyKeys = Effect.gen(function*() {
+export const sweepIdempotencyKeys = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'`
 })

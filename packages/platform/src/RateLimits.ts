@@ -7,7 +7,7 @@
  * tokens it had leased. Burst and sustained limits are separate buckets; a
  * request needs a token of each. Spec: Registry-wide limits, rule 2.
  */
-import { Clock, Context, Effect, Layer, Metric } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 
 export interface Bucket {
@@ -32,18 +32,25 @@ interface Lease {
   elsewhere: number
   /** The window is spent everywhere: no statement until it ends. */
   spent: boolean
+  /** One lease at a time: many requests at once would lease the whole window and leave nothing for other nodes. */
+  readonly turn: Semaphore.Semaphore
 }
 
 const maxLeases = 50_000
-const failOpen = Metric.counter("FailOpenEvents", { incremental: true }).pipe(Metric.withAttributes({ path: "rate-limit" }))
+const failOpen = Metric.counter("FailOpenEvents", { incremental: true }).pipe(
+  Metric.withAttributes({ path: "rate-limit" })
+)
 
-export class RateLimits extends Context.Service<RateLimits, {
-  /** Takes one token of every bucket for `subject` (an account id or an address). Never fails: a database that does not answer lets requests through and counts `FailOpenEvents`. */
-  readonly take: (subject: string, buckets: ReadonlyArray<Bucket>) => Effect.Effect<Standing>
-}>()("platform/RateLimits") {
+export class RateLimits extends Context.Service<
+  RateLimits,
+  {
+    /** Takes one token of every bucket for `subject` (an account id or an address). Never fails: a database that does not answer lets requests through and counts `FailOpenEvents`. */
+    readonly take: (subject: string, buckets: ReadonlyArray<Bucket>) => Effect.Effect<Standing>
+  }
+>()("platform/RateLimits") {
   static readonly layer = Layer.effect(
     RateLimits,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const leases = new Map<string, Lease>()
 
@@ -55,38 +62,55 @@ export class RateLimits extends Context.Service<RateLimits, {
           ON CONFLICT (key, window_start) DO UPDATE SET taken = rate_windows.taken + ${batch}
           RETURNING taken`.pipe(
           Effect.map(([row]) => {
-            const over = Math.max(0, row!.taken - bucket.limit)
-            return { granted: Math.max(0, batch - over), elsewhere: Math.max(0, bucket.limit - row!.taken) }
+            const over = Math.max(0, row.taken - bucket.limit)
+            return { granted: Math.max(0, batch - over), elsewhere: Math.max(0, bucket.limit - row.taken) }
           }),
           Effect.catchCause((cause) =>
             Effect.as(
-              Effect.andThen(Metric.update(failOpen, 1), Effect.logWarning("rate limits cannot reach the database", cause)),
+              Effect.andThen(
+                Metric.update(failOpen, 1),
+                Effect.logWarning("rate limits cannot reach the database", cause)
+              ),
               { granted: batch, elsewhere: 0 }
             )
           )
         )
       }
 
-      const takeOne = Effect.fnUntraced(function*(subject: string, bucket: Bucket) {
+      const spend = (held: Lease) => {
+        if (held.left === 0) return false
+        held.left--
+        return true
+      }
+
+      const leaseAndSpend = (key: string, bucket: Bucket, held: Lease) =>
+        held.spent
+          ? Effect.succeed(false)
+          : held.turn.withPermit(
+              Effect.gen(function* () {
+                // Whoever had the turn before may have leased enough for both.
+                if (spend(held)) return true
+                if (held.spent) return false
+                const { elsewhere, granted } = yield* lease(key, bucket, held.windowStart)
+                held.left = granted
+                held.elsewhere = elsewhere
+                held.spent = granted === 0
+                return spend(held)
+              })
+            )
+
+      const takeOne = Effect.fnUntraced(function* (subject: string, bucket: Bucket) {
         const now = yield* Clock.currentTimeMillis
         const windowStart = now - (now % bucket.windowMs)
         const key = `${bucket.name}:${subject}`
         let held = leases.get(key)
         if (held === undefined || held.windowStart !== windowStart) {
           if (leases.size >= maxLeases) leases.delete(leases.keys().next().value!)
-          held = { windowStart, left: 0, elsewhere: 0, spent: false }
+          held = { windowStart, left: 0, elsewhere: 0, spent: false, turn: Semaphore.makeUnsafe(1) }
           leases.delete(key)
           leases.set(key, held)
         }
-        if (held.left === 0 && !held.spent) {
-          const { elsewhere, granted } = yield* lease(key, bucket, windowStart)
-          // Two fibers may lease at once: add, never set.
-          held.left += granted
-          held.elsewhere = elsewhere
-          held.spent = granted === 0
-        }
-        const allowed = held.left > 0
-        if (allowed) held.left--
+        const allowed = spend(held) || (yield* leaseAndSpend(key, bucket, held))
         return {
           allowed,
           limit: bucket.limit,
@@ -97,20 +121,23 @@ export class RateLimits extends Context.Service<RateLimits, {
 
       return RateLimits.of({
         take: (subject, buckets) =>
-          Effect.map(Effect.forEach(buckets, (bucket) => takeOne(subject, bucket)), (standings) =>
-            standings.reduce((tightest, standing) =>
-              (tightest.allowed && !standing.allowed) ||
+          Effect.map(
+            Effect.forEach(buckets, (bucket) => takeOne(subject, bucket)),
+            (standings) =>
+              standings.reduce((tightest, standing) =>
+                (tightest.allowed && !standing.allowed) ||
                 (tightest.allowed === standing.allowed && standing.remaining < tightest.remaining)
-                ? standing
-                : tightest
-            ))
+                  ? standing
+                  : tightest
+              )
+          )
       })
     })
   )
 }
 
 /** Windows that ended; called by a cron. */
-export const sweepRateWindows = Effect.gen(function*() {
+export const sweepRateWindows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`DELETE FROM rate_windows WHERE ends_at < now() - interval '1 minute'`
 })

@@ -34,33 +34,48 @@ const setting = <A>(description: string, standard: A, read: (value: string) => A
 const fail = (message: string): never => {
   throw new Error(message)
 }
-const optional = <A>(read: (value: string) => A) => (value: string): A | null => (value === "" ? null : read(value))
+const optional =
+  <A>(read: (value: string) => A) =>
+  (value: string): A | null =>
+    value === "" ? null : read(value)
 
 const text = (value: string) => value
 const bool = (value: string) =>
   value === "true" || value === "1" ? true : value === "false" || value === "0" ? false : fail("must be true or false")
-const integer = (minimum: number, maximum = Number.MAX_SAFE_INTEGER) => (value: string) => {
-  const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN
-  return Number.isSafeInteger(number) && number >= minimum && number <= maximum
-    ? number
-    : fail(`must be a whole number from ${minimum}${maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`}`)
-}
+const integer =
+  (minimum: number, maximum = Number.MAX_SAFE_INTEGER) =>
+  (value: string) => {
+    const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN
+    return Number.isSafeInteger(number) && number >= minimum && number <= maximum
+      ? number
+      : fail(`must be a whole number from ${minimum}${maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`}`)
+  }
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 /** `90s`, `10m`, `1h`, `30d`; milliseconds. */
-const duration = (minimumMs: number, maximumMs = Number.MAX_SAFE_INTEGER) => (value: string) => {
-  const match = /^(\d+)(ms|s|m|h|d)$/.exec(value)
-  const ms = match === null ? Number.NaN : Number(match[1]) * units[match[2] as keyof typeof units]
-  return ms >= minimumMs && ms <= maximumMs
-    ? ms
-    : fail(`must be a duration such as 10m, from ${minimumMs / 1000}s${maximumMs === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximumMs / 1000}s`}`)
-}
-const oneOf = <const A extends string>(...names: ReadonlyArray<A>) => (value: string) =>
-  (names as ReadonlyArray<string>).includes(value) ? (value as A) : fail(`must be one of ${names.join(", ")}`)
-const url = (value: string) => {
-  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) return fail("must be an http or https address")
-  return value.replace(/\/+$/, "")
-}
-const list = (value: string) => value.split(",").map((item) => item.trim()).filter((item) => item !== "")
+const duration =
+  (minimumMs: number, maximumMs = Number.MAX_SAFE_INTEGER) =>
+  (value: string) => {
+    const match = /^(\d+)(ms|s|m|h|d)$/.exec(value)
+    const ms = match === null ? Number.NaN : Number(match[1]) * units[match[2] as keyof typeof units]
+    return ms >= minimumMs && ms <= maximumMs
+      ? ms
+      : fail(
+          `must be a duration such as 10m, from ${minimumMs / 1000}s${maximumMs === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximumMs / 1000}s`}`
+        )
+  }
+const oneOf =
+  <const A extends string>(...names: ReadonlyArray<A>) =>
+  (value: string) =>
+    (names as ReadonlyArray<string>).includes(value) ? (value as A) : fail(`must be one of ${names.join(", ")}`)
+const issuer = (value: string) =>
+  URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : fail("must be an http or https address")
+/** Without slashes at its end. An issuer keeps them: it is a name that is compared letter by letter. */
+const url = (value: string) => issuer(value).replace(/\/+$/, "")
+const list = (value: string) =>
+  value
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "")
 const key32 = (value: string) =>
   Buffer.from(value, "base64").length === 32 ? value : fail("must be 32 bytes in base64")
 
@@ -72,8 +87,9 @@ export interface TierCaps {
 const caps = (value: string): TierCaps => {
   const parts = value.split(",").map((part) => part.trim())
   const numbers = parts.map((part) => (/^\d+$/.test(part) ? Number(part) : 0))
-  if (parts.length !== 3 || numbers.some((number) => number < 1)) return fail("must be seconds,turns,tokens, none of them zero")
-  return { seconds: numbers[0]!, turns: numbers[1]!, tokens: numbers[2]! }
+  if (parts.length !== 3 || numbers.some((number) => number < 1))
+    return fail("must be seconds,turns,tokens, none of them zero")
+  return { seconds: numbers[0], turns: numbers[1], tokens: numbers[2] }
 }
 
 /** A moving name of a model: what it answers can change under the thresholds that are calibrated for it. */
@@ -95,30 +111,47 @@ export const table = {
   }),
   "database.url": setting("PostgreSQL connection string", "", text, true),
   "database.maxConnections": setting("Connections of this node", 10, integer(2, 500)),
-  "objects.directory": setting("Directory of the object store; used when no bucket is set", null as string | null, optional(text)),
+  "objects.directory": setting(
+    "Directory of the object store; used when no bucket is set",
+    null as string | null,
+    optional(text)
+  ),
   "objects.bucket": setting("S3 bucket", null as string | null, optional(text)),
   "objects.region": setting("S3 region", "us-east-1", text),
   "objects.endpoint": setting("S3 endpoint, for other vendors", null as string | null, optional(url)),
   "objects.accessKeyId": setting("S3 access key", null as string | null, optional(text)),
   "objects.secretAccessKey": setting("S3 secret key", null as string | null, optional(text), true),
   "keys.sealingKey": setting("32 bytes in base64 that wrap data keys", null as string | null, optional(key32), true),
-  "keys.signingKey": setting("Ed25519 seed, 32 bytes in base64, that signs attestations", null as string | null, optional(key32), true),
+  "keys.signingKey": setting(
+    "Ed25519 seed, 32 bytes in base64, that signs attestations",
+    null as string | null,
+    optional(key32),
+    true
+  ),
   "ca.certificate": setting("Path of the certificate of the internal CA, PEM", null as string | null, optional(text)),
   "ca.key": setting("Path of its private key, PEM", null as string | null, optional(text)),
   "auth.oidc.id": setting("Id of the sign-in provider; never changes once accounts exist", "oidc", (value) =>
     /^[a-z][a-z0-9-]{0,31}$/.test(value) ? value : fail("must be a short lowercase name")
   ),
   "auth.oidc.name": setting("Name of the provider on the sign-in page", "Single sign-on", text),
-  "auth.oidc.issuer": setting("Issuer of the OpenID provider", null as string | null, optional(url)),
+  "auth.oidc.issuer": setting("Issuer of the OpenID provider", null as string | null, optional(issuer)),
   "auth.oidc.clientId": setting("Client id", null as string | null, optional(text)),
   "auth.oidc.clientSecret": setting("Client secret", null as string | null, optional(text), true),
   "auth.sessionDays": setting("Life of a browser session, days", 14, integer(1, 365)),
   "orgs.staff": setting("Handle of the staff organization", "staff", text),
   "orgs.staffDomain": setting("Mail domain of the staff organization", null as string | null, optional(text)),
-  "orgs.firstParty": setting("Handle of the first-party organization, whose runs are unmetered", null as string | null, optional(text)),
+  "orgs.firstParty": setting(
+    "Handle of the first-party organization, whose runs are unmetered",
+    null as string | null,
+    optional(text)
+  ),
   "cluster.address": setting("host:port at which other registry nodes reach this one", "127.0.0.1:4001", text),
   "cluster.listen": setting("Address that the cluster port listens on", "127.0.0.1", text),
-  "judge.provider": setting("Judge of the AI Review", "local", oneOf("local", "openai-compatible", "anthropic", "none")),
+  "judge.provider": setting(
+    "Judge of the AI Review",
+    "local",
+    oneOf("local", "openai-compatible", "anthropic", "none")
+  ),
   "judge.model": setting("Exact model id of the judge", null as string | null, optional(pinnedModel)),
   "judge.baseUrl": setting("Address of the judge", null as string | null, optional(url)),
   "judge.apiKey": setting("Key of the judge", null as string | null, optional(text), true),
@@ -133,7 +166,11 @@ export const table = {
   "limits.archiveMaxTextBytes": setting("A text file of an archive", MiB, integer(1)),
   "limits.agentsPerUserNamespace": setting("Agents of an account", 200, integer(0)),
   "limits.agentsPerOrgNamespace": setting("Agents of an organization", 500, integer(0)),
-  "limits.privateAgentsPerNamespace": setting("Private agents of a namespace; empty is no cap", null as number | null, optional(integer(0))),
+  "limits.privateAgentsPerNamespace": setting(
+    "Private agents of a namespace; empty is no cap",
+    null as number | null,
+    optional(integer(0))
+  ),
   "limits.versionsPerDay": setting("Versions of one agent in 24 hours", 20, integer(1)),
   "limits.authedPerHour": setting("Requests of an account, sustained", 5_000, integer(1)),
   "limits.authedBurstPerMin": setting("Requests of an account, burst", 100, integer(1)),
@@ -145,8 +182,16 @@ export const table = {
   "credits.allowance.enterprise": setting("Credits a cycle, Enterprise", 50_000, integer(0)),
   "runs.caps.standard": setting("seconds,turns,tokens of Standard", { seconds: 300, turns: 20, tokens: 500_000 }, caps),
   "runs.caps.pro": setting("seconds,turns,tokens of Pro", { seconds: 900, turns: 60, tokens: 5_000_000 }, caps),
-  "runs.caps.business": setting("seconds,turns,tokens of Business", { seconds: 900, turns: 60, tokens: 5_000_000 }, caps),
-  "runs.caps.enterprise": setting("seconds,turns,tokens of Enterprise", { seconds: 900, turns: 60, tokens: 5_000_000 }, caps),
+  "runs.caps.business": setting(
+    "seconds,turns,tokens of Business",
+    { seconds: 900, turns: 60, tokens: 5_000_000 },
+    caps
+  ),
+  "runs.caps.enterprise": setting(
+    "seconds,turns,tokens of Enterprise",
+    { seconds: 900, turns: 60, tokens: 5_000_000 },
+    caps
+  ),
   "runs.inputTokensPerCredit": setting("Input tokens that one credit buys", 50_000, integer(1)),
   "runs.outputTokensPerCredit": setting("Output tokens that one credit buys", 25_000, integer(1)),
   "runs.queueMax": setting("How long a run waits for a host", 3_600_000, duration(1_000, 43_200_000)),
@@ -178,7 +223,10 @@ const removed: Readonly<Record<string, string>> = {
 
 /** `limits.repoQuotaBytes` -> `SERVICE_LIMITS_REPO_QUOTA_BYTES` */
 export const environmentName = (key: string) =>
-  `SERVICE_${key.replace(/([A-Z])/g, "_$1").replaceAll(".", "_").toUpperCase()}`
+  `SERVICE_${key
+    .replace(/([A-Z])/g, "_$1")
+    .replaceAll(".", "_")
+    .toUpperCase()}`
 
 const byEnvironmentName = new Map(
   [...Object.keys(table), ...Object.keys(removed)].map((key) => [environmentName(key), key] as const)
@@ -190,7 +238,9 @@ const flatten = (value: unknown, prefix = ""): ReadonlyArray<readonly [string, s
   if (Array.isArray(value)) return [[prefix, value.join(",")]]
   if (typeof value !== "object") return [[prefix, `${value as string | number | boolean}`]]
   return Object.entries(value).flatMap(([key, inner]) =>
-    prefix in table ? [[prefix, JSON.stringify(value)] as const] : flatten(inner, prefix === "" ? key : `${prefix}.${key}`)
+    Object.hasOwn(table, prefix)
+      ? [[prefix, JSON.stringify(value)] as const]
+      : flatten(inner, prefix === "" ? key : `${prefix}.${key}`)
   )
 }
 
@@ -209,14 +259,17 @@ export interface Sources {
 export const read = ({ environment, file }: Sources): Values => {
   const problems: Array<string> = []
   const given = new Map<string, { readonly value: string; readonly name: string }>()
-  const parsed = file === undefined ? {} : (() => {
-    try {
-      return parseYaml(file) as unknown
-    } catch (error) {
-      problems.push(`the configuration file is not YAML: ${(error as Error).message.split("\n")[0]}`)
-      return {}
-    }
-  })()
+  const parsed =
+    file === undefined
+      ? {}
+      : (() => {
+          try {
+            return parseYaml(file) as unknown
+          } catch (error) {
+            problems.push(`the configuration file is not YAML: ${(error as Error).message.split("\n")[0]}`)
+            return {}
+          }
+        })()
   for (const [key, value] of flatten(parsed)) given.set(key, { value, name: key })
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith("SERVICE_") || name === "SERVICE_CONFIG" || value === undefined) continue
@@ -227,11 +280,13 @@ export const read = ({ environment, file }: Sources): Values => {
   if (environment["DATABASE_URL"] !== undefined && !given.has("database.url")) {
     given.set("database.url", { value: environment["DATABASE_URL"], name: "DATABASE_URL" })
   }
-  const values: Record<string, unknown> = Object.fromEntries(Object.entries(table).map(([key, { standard }]) => [key, standard]))
+  const values: Record<string, unknown> = Object.fromEntries(
+    Object.entries(table).map(([key, { standard }]) => [key, standard])
+  )
   for (const [key, { name, value }] of given) {
     const instead = removal(key)
     if (instead !== undefined) problems.push(`${name} is no longer a setting: ${instead}`)
-    else if (!(key in table)) problems.push(`${name} is not a setting`)
+    else if (!Object.hasOwn(table, key)) problems.push(`${name} is not a setting`)
     else {
       try {
         values[key] = table[key as Key].read(value)
@@ -242,7 +297,11 @@ export const read = ({ environment, file }: Sources): Values => {
   }
   const settings = values as Values
   if (settings["database.url"] === "") problems.push("DATABASE_URL is missing: the registry needs PostgreSQL")
-  if (settings["judge.provider"] !== "local" && settings["judge.provider"] !== "none" && settings["judge.model"] === null) {
+  if (
+    settings["judge.provider"] !== "local" &&
+    settings["judge.provider"] !== "none" &&
+    settings["judge.model"] === null
+  ) {
     problems.push(`judge.model is missing: ${settings["judge.provider"]} needs an exact model id`)
   }
   if (problems.length > 0) throw new SettingsInvalid({ problems })
@@ -265,9 +324,11 @@ export const fromEnvironment = (environment: NodeJS.ProcessEnv): Values => {
 
 /** The effective values for people, secrets left out. */
 export const show = (values: Values) =>
-  Object.entries(table).map(([key, { secret }]) => {
-    const value = values[key as Key]
-    return `${key}: ${value === null ? "" : secret ? "(secret)" : typeof value === "object" ? Object.values(value).join(",") : String(value)}`
-  }).join("\n")
+  Object.entries(table)
+    .map(([key, { secret }]) => {
+      const value = values[key as Key]
+      return `${key}: ${value === null ? "" : secret ? "(secret)" : typeof value === "object" ? Object.values(value).join(",") : String(value)}`
+    })
+    .join("\n")
 
 export class Settings extends Context.Service<Settings, Values>()("platform/Settings") {}

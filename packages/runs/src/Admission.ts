@@ -3,7 +3,7 @@
  * table; the first problem is the answer. Nothing is stored here.
  * Spec: Run creation rules; Errors, Hosted run create.
  */
-import { resolveRelease } from "@quickagents/catalog"
+import { Versions } from "@quickagents/catalog"
 import { Orgs } from "@quickagents/orgs"
 import { KeyService, Settings } from "@quickagents/platform"
 import {
@@ -78,7 +78,7 @@ export const admit = Effect.fnUntraced(function*(actor: Account, request: Create
   if (packs.length > maxKnowledgePacks) return yield* new TooLarge({ detail: `A run takes at most ${maxKnowledgePacks} knowledge packs` })
 
   // A token reads private agents only with agent:read, beside run:write.
-  const release = yield* resolveRelease(request.ref, actor)
+  const release = yield* (yield* Versions).resolve(request.ref, actor)
   if (release.status === "blocked" || release.status === "quarantined") return yield* new NotFound({})
   const { manifest } = release
 

@@ -64,7 +64,8 @@ export class HostTransport extends Context.Service<HostTransport, {
             (agent) => Effect.promise(() => agent.destroy())
           )
         )
-        const context = yield* Layer.build(NodeHttpClient.layerUndiciNoDispatcher.pipe(Layer.provide(dispatcher)))
+        // Fresh: a client of its own, not the one that the layer has made for someone else already.
+        const context = yield* Layer.build(Layer.fresh(NodeHttpClient.layerUndiciNoDispatcher).pipe(Layer.provide(dispatcher)))
         const http = Context.get(context, HttpClient.HttpClient)
         const base = `https://${host.address}`
         const rpc = yield* RpcClient.make(HostProtocol).pipe(

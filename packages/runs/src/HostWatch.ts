@@ -109,7 +109,8 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
     return true
   }).pipe(
     Effect.scoped,
-    Effect.catch((error) => Effect.as(Effect.logDebug("host does not answer", error), true))
+    // Also what should not happen: a watch that dies would leave its host without work until the entity moves.
+    Effect.catchCause((cause) => Effect.as(Effect.logDebug("host does not answer", cause), true))
   )
 
   const wakeUps = yield* (yield* Notifications).on("runs_queued").pipe(Stream.toQueue({ capacity: 1, strategy: "sliding" }))

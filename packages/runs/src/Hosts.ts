@@ -1,5 +1,5 @@
 /** Enrolment and retirement of sandbox hosts. Spec: Endpoints, Hosted runs; Authentication. */
-import { Audit, Authority, newId, randomToken, Settings } from "@quickagents/platform"
+import { Audit, Authority, Database, newId, randomToken, Settings } from "@quickagents/platform"
 import { SigningKeys } from "@quickagents/scan"
 import { EnrolmentInvalid, EnrolmentNotOpen, HostRetired, invalidField, NotFound, registryUri } from "@quickagents/schema"
 import type { Account, CreateEnrolment, Enrol, Enrolled, Enrolment, Host, Validation } from "@quickagents/schema"
@@ -66,7 +66,7 @@ export class Hosts extends Context.Service<Hosts, {
       const settings = yield* Settings.Settings
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const staleSince = Effect.map(now, (at) => new Date(at.getTime() - settings["runs.stale"]))
-      const inTransaction = <A>(effect: Effect.Effect<A>) => Effect.orDie(sql.withTransaction(effect))
+      const inTransaction = Database.transaction(sql)
       const record = (actor: Account, action: string, target: string, detail?: Record<string, unknown>) =>
         audit.record({ actor: { type: "account", id: actor.accountId, handle: actor.handle }, action, target, detail })
       return Hosts.of({

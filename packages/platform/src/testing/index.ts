@@ -1,1 +1,2 @@
+export * from "./EmbeddedServer.ts"
 export * from "./TestDatabase.ts"

@@ -1,0 +1,34 @@
+/** `quickagent run --hosted`: the form in which a sandbox host starts a run. */
+import { fromHosted, HostedRequest, narrateTo, run } from "@quickagents/runner"
+import { type Envelope, exitCodes } from "@quickagents/schema"
+import { Effect, Schema } from "effect"
+import { text } from "node:stream/consumers"
+import { interruption } from "./Interruption.ts"
+import { writeOutput } from "./OutputTarget.ts"
+
+const narrationFd = 3
+const outputFd = 4
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(HostedRequest))
+
+const printLine = (envelope: Envelope) =>
+  Effect.callback<void>((resume) => {
+    process.stdout.write(`${JSON.stringify(envelope)}\n`, () => resume(Effect.void))
+  })
+
+/** Answers the process exit code. A request that cannot be read has no envelope: there is no release to name in one. */
+export const runHosted: Effect.Effect<number> = Effect.gen(function*() {
+  const request = yield* decode(yield* Effect.promise(() => text(process.stdin)))
+  const { envelope, output } = yield* run({
+    ...fromHosted(request),
+    narrate: narrateTo(narrationFd),
+    onStep: () => {},
+    interrupted: interruption
+  })
+  yield* writeOutput(output, outputFd)
+  yield* printLine(envelope)
+  return envelope.exitCode
+}).pipe(
+  Effect.catchTag("SchemaError", () => Effect.succeed(exitCodes.usage)),
+  Effect.orElseSucceed(() => exitCodes.cli)
+)

@@ -1,0 +1,2 @@
+export * from "./Host.ts"
+export { type HostConfig, HostConfigInvalid, readHostConfig } from "./HostConfig.ts"

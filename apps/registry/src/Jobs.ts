@@ -1,0 +1,58 @@
+/** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
+import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
+import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
+import { reconcileScans } from "@quickagents/scan"
+import { Cron, Effect, Layer, Schedule } from "effect"
+import { ClusterCron, Singleton } from "effect/cluster"
+
+const minutely = Cron.parseUnsafe("* * * * *")
+const hourly = Cron.parseUnsafe("7 * * * *")
+const daily = Cron.parseUnsafe("23 3 * * *")
+
+/** A job that fails is tried again at its next time; its failure is logged, not hidden. */
+const job = <E, R>(name: string, cron: Cron.Cron, execute: Effect.Effect<unknown, E, R>) =>
+  ClusterCron.make({
+    name,
+    cron,
+    skipIfOlderThan: "5 minutes",
+    execute: execute.pipe(
+      Effect.retry({ schedule: Schedule.exponential("1 second"), times: 4 }),
+      Effect.catchCause((cause) => Effect.logError("job failed", cause)),
+      Effect.annotateLogs({ job: name }),
+      Effect.asVoid
+    )
+  })
+
+/** Seconds matter where a process died: a singleton looks more often than a cron can. */
+const watchdog = <E, R>(name: string, every: "2 seconds" | "5 seconds", execute: Effect.Effect<unknown, E, R>) =>
+  Singleton.make(
+    name,
+    execute.pipe(
+      Effect.catchCause((cause) => Effect.logWarning("watchdog failed", cause)),
+      Effect.annotateLogs({ job: name }),
+      Effect.repeat(Schedule.spaced(every)),
+      Effect.asVoid
+    )
+  )
+
+/** A supervisor shows itself every 5 seconds; one that has not for this long is gone. */
+const unsupervisedMs = 15_000
+
+export const RunJobs = Layer.mergeAll(
+  job("runs.cancel_expired", minutely, cancelExpiredRuns),
+  job("runs.close_stale", minutely, closeStaleRuns),
+  watchdog("runs.resume_unsupervised", "5 seconds", resumeUnsupervised(unsupervisedMs)),
+  job("runs.sweep_inputs", daily, sweepInputs),
+  job("credits.renew_cycles", hourly, renewCycles)
+)
+
+export const CoreJobs = Layer.mergeAll(
+  job("scan.reconcile", minutely, reconcileScans),
+  job("platform.sweep_rate_windows", hourly, sweepRateWindows),
+  job("platform.sweep_idempotency_keys", hourly, Idempotency.sweepIdempotencyKeys),
+  job(
+    "audit.partitions",
+    daily,
+    Effect.flatMap(Settings.Settings, (settings) => Audit.maintainAuditPartitions(settings["audit.retentionDays"]))
+  )
+)

@@ -1,0 +1,44 @@
+/** The part of oidc-provider that the development provider uses; the package ships no types. */
+declare module "oidc-provider" {
+  import type { IncomingMessage, RequestListener, ServerResponse } from "node:http"
+
+  interface Interaction {
+    readonly uid: string
+    readonly prompt: { readonly name: string }
+    readonly params: Readonly<Record<string, unknown>>
+  }
+  interface Grant {
+    addOIDCScope(scope: string): void
+    save(): Promise<string>
+  }
+  interface Context {
+    readonly oidc: {
+      readonly client: { readonly clientId: string }
+      readonly session: { readonly accountId: string }
+      readonly params: Readonly<Record<string, unknown>>
+      readonly result?: { readonly login?: unknown }
+    }
+  }
+  class Check {
+    constructor(reason: string, description: string, check: (context: Context) => boolean)
+    static readonly REQUEST_PROMPT: true
+    static readonly NO_NEED_TO_PROMPT: false
+  }
+  interface Policy {
+    get(name: "login"): { readonly checks: { add(check: Check): void } }
+    remove(name: "consent"): void
+  }
+  export const interactionPolicy: { readonly base: () => Policy; readonly Check: typeof Check }
+  export default class Provider {
+    constructor(issuer: string, configuration: Readonly<Record<string, unknown>>)
+    readonly Grant: new (grant: { readonly accountId: string; readonly clientId: string }) => Grant
+    callback(): RequestListener
+    interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
+    interactionFinished(
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: { readonly login: { readonly accountId: string } }
+    ): Promise<void>
+    on(event: "server_error", listener: (context: unknown, error: Error) => void): void
+  }
+}

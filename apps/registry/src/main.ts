@@ -1,0 +1,29 @@
+/**
+ * A registry node. `main.ts` serves; `main.ts config` prints the effective
+ * configuration, secrets left out, and ends.
+ */
+import "effect/schema/SchemaJITCompiler/enable"
+import { Settings } from "@quickagents/platform"
+import { NodeRuntime } from "@effect/platform-node"
+import { Effect, Layer, Logger } from "effect"
+import { RegistryNode } from "./Node.ts"
+
+const settings = (() => {
+  try {
+    return Settings.fromEnvironment(process.env)
+  } catch (error) {
+    if (!(error instanceof Settings.SettingsInvalid)) throw error
+    console.error(error.message)
+    process.exit(2)
+  }
+})()
+
+if (process.argv[2] === "config") {
+  console.log(Settings.show(settings))
+} else {
+  Layer.launch(RegistryNode).pipe(
+    Effect.provideService(Settings.Settings, settings),
+    Effect.provide(Logger.layer([Logger.consoleJson])),
+    NodeRuntime.runMain
+  )
+}

@@ -1,0 +1,103 @@
+/** The shell: who is signed in, where one is, and the page that belongs there. */
+import { get, post, whoAmI } from "./api.js"
+import { announce, h, problemBox, signInLinks } from "./dom.js"
+import { agentPage } from "./pages/agent.js"
+import { agentsPage } from "./pages/agents.js"
+import { creditsPage } from "./pages/credits.js"
+import { homePage } from "./pages/home.js"
+import { runPage } from "./pages/run.js"
+import { runsPage } from "./pages/runs.js"
+import { tokensPage } from "./pages/tokens.js"
+
+const main = document.getElementById("main")
+
+/** Pattern, page, title; `signedIn` pages ask for a sign-in first. */
+const routes = [
+  { pattern: /^\/$/, page: homePage, title: "Home" },
+  { pattern: /^\/agents$/, page: agentsPage, title: "Agents", nav: "/agents" },
+  { pattern: /^\/agents\/([^/]+)\/([^/]+)$/, page: agentPage, title: "Agent" },
+  { pattern: /^\/runs$/, page: runsPage, title: "My runs", nav: "/runs", signedIn: true },
+  { pattern: /^\/runs\/([^/]+)$/, page: runPage, title: "Run", signedIn: true },
+  { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
+  { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true }
+]
+
+const state = { profile: null, providers: [], runs: false }
+
+const signOut = async () => {
+  try {
+    await post("/api/v1/auth/sign-out")
+  } finally {
+    location.assign("/")
+  }
+}
+
+const showShell = (path) => {
+  const items = routes.filter((route) => route.nav !== undefined && (!route.signedIn || state.profile !== null))
+  document.getElementById("nav").replaceChildren(...items.map(({ nav, title }) =>
+    h("li", null, h("a", { href: `#${nav}`, "aria-current": path.startsWith(nav) ? "page" : undefined }, title))))
+  document.getElementById("who").replaceChildren(...(state.profile === null
+    ? signInLinks(state.providers, `/#${path}`)
+    : [
+      h("span", null, h("span", { class: "visually-hidden" }, "Signed in as "), state.profile.displayName || state.profile.handle,
+        state.profile.staff ? h("span", { class: "soft" }, " (staff)") : undefined),
+      h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")
+    ]))
+}
+
+let leave = () => {}
+let turn = 0
+
+/** Shows the page of the address. A page may give a function that is called when it is left. */
+const show = async (moved) => {
+  const path = location.hash.slice(1) || "/"
+  if (!path.startsWith("/")) return
+  const mine = ++turn
+  leave()
+  leave = () => {}
+  showShell(path)
+  const [place] = path.split("?", 1)
+  const route = routes.find(({ pattern }) => pattern.test(place))
+  const names = route?.pattern.exec(place)?.slice(1) ?? []
+  document.title = `${route?.title ?? "Not found"} · QuickAgents`
+  main.setAttribute("aria-busy", "true")
+  let content
+  try {
+    if (route === undefined) content = [h("h1", null, "Not found"), h("p", null, "There is no such page.")]
+    else if (route.signedIn && state.profile === null) {
+      content = [h("h1", null, route.title), h("p", { class: "lead" }, "Sign in to see this page."), signInLinks(state.providers, `/#${path}`)]
+    } else {
+      const onLeave = (stop) => {
+        if (mine === turn) leave = stop
+        else stop()
+      }
+      content = await route.page({ ...state, names, onLeave })
+    }
+  } catch (problem) {
+    content = [h("h1", null, problem.status === 404 ? "Not found" : route.title), problemBox(problem)]
+  }
+  if (mine !== turn) return
+  main.replaceChildren(...content.flat(Infinity).filter(Boolean))
+  main.removeAttribute("aria-busy")
+  if (moved) {
+    main.focus()
+    announce(document.title)
+  }
+}
+
+const start = async () => {
+  try {
+    const [meta, profile] = await Promise.all([get("/api/v1/meta"), whoAmI()])
+    state.profile = profile
+    state.providers = meta.signInProviders
+    state.runs = meta.extensions.includes("runs")
+    document.getElementById("service").textContent = `${meta.service} ${meta.version}`
+  } catch (problem) {
+    main.replaceChildren(problemBox(problem))
+    return
+  }
+  addEventListener("hashchange", () => void show(true))
+  await show(false)
+}
+
+await start()

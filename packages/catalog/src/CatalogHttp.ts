@@ -1,0 +1,93 @@
+/** Handlers of the agent and version routes. */
+import { Actor, CoreApi, Viewer } from "@quickagents/schema"
+import type { Account } from "@quickagents/schema"
+import { Effect, Layer, Stream } from "effect"
+import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { agentRecord, Agents } from "./Agents.ts"
+import { Versions } from "./Versions.ts"
+
+const asViewer = <A, E, R>(use: (viewer: Account | null) => Effect.Effect<A, E, R>) => Effect.flatMap(Viewer, use)
+const asActor = <A, E, R>(use: (actor: Account) => Effect.Effect<A, E, R>) => Effect.flatMap(Actor, use)
+
+const AgentReadsHttp = HttpApiBuilder.group(
+  CoreApi,
+  "agentReads",
+  Effect.fnUntraced(function*(handlers) {
+    const agents = yield* Agents
+    const versions = yield* Versions
+    return handlers
+      .handle("list", ({ query }) => asViewer((viewer) => agents.list(viewer, query)))
+      .handle("get", ({ params }) =>
+        asViewer((viewer) => Effect.map(agents.seen(viewer, params.ns, params.name), ({ agent }) => agentRecord(agent))))
+      .handle("listVersions", ({ params, query }) => asViewer((viewer) => versions.list(viewer, params.ns, params.name, query)))
+      .handle("getVersion", ({ params }) => asViewer((viewer) => versions.get(viewer, params.ns, params.name, params.version)))
+      .handle("versionEvents", ({ headers, params, query }) =>
+        asViewer((viewer) => versions.events(viewer, params.ns, params.name, params.version, headers["last-event-id"] ?? query.after ?? 0)))
+      .handle("report", ({ params }) => asViewer((viewer) => versions.report(viewer, params.ns, params.name, params.version)))
+      .handle("attestation", ({ params }) => asViewer((viewer) => versions.attestation(viewer, params.ns, params.name, params.version)))
+      .handle("archive", ({ params }) =>
+        asViewer((viewer) =>
+          Effect.map(versions.archive(viewer, params.ns, params.name, params.digest), (archive) =>
+            HttpApiSchema.withHeaders({
+              body: Stream.orDie(archive.content),
+              headers: {
+                // Content-addressed: these bytes never change, so a public archive may be kept for ever.
+                "cache-control": archive.public ? "public, max-age=31536000, immutable" : "private, no-store",
+                etag: `"${params.digest}"`,
+                "content-length": String(archive.bytes)
+              }
+            }))))
+  })
+)
+
+const AgentChangesHttp = HttpApiBuilder.group(
+  CoreApi,
+  "agentChanges",
+  Effect.fnUntraced(function*(handlers) {
+    const agents = yield* Agents
+    const versions = yield* Versions
+    return handlers
+      .handle("create", ({ payload }) => asActor((actor) => agents.create(actor, payload)))
+      .handle("patch", ({ params, payload }) => asActor((actor) => agents.patch(actor, params.ns, params.name, payload)))
+      .handle("submit", ({ params, payload }) =>
+        asActor((actor) =>
+          Effect.map(versions.submit(actor, params.ns, params.name, payload.archive.path), (version) =>
+            HttpApiSchema.withHeaders({
+              body: version,
+              headers: { location: `/api/v1/agents/${version.namespace}/${version.name}/versions/${version.version}` }
+            }))))
+      .handle("yank", ({ params }) => asActor((actor) => versions.yank(actor, params.ns, params.name, params.version)))
+      .handle("unyank", ({ params }) => asActor((actor) => versions.unyank(actor, params.ns, params.name, params.version)))
+  })
+)
+
+const PlatformHttp = HttpApiBuilder.group(
+  CoreApi,
+  "platform",
+  Effect.fnUntraced(function*(handlers) {
+    const versions = yield* Versions
+    const moderate = (decision: "quarantine" | "release" | "block") =>
+    ({ params, payload }: {
+      readonly params: { readonly ns: string; readonly name: string }
+      readonly payload: { readonly version: string; readonly reason: string }
+    }) => asActor((actor) => versions.moderate(actor, params.ns, params.name, payload.version, decision, payload.reason))
+    return handlers
+      .handle("quarantine", moderate("quarantine"))
+      .handle("release", moderate("release"))
+      .handle("block", moderate("block"))
+  })
+)
+
+const ReviewHttp = HttpApiBuilder.group(
+  CoreApi,
+  "review",
+  Effect.fnUntraced(function*(handlers) {
+    const versions = yield* Versions
+    return handlers
+      .handle("queue", () => asActor((actor) => Effect.map(versions.reviewQueue(actor), (items) => ({ items }))))
+      .handle("decide", ({ params, payload }) =>
+        asActor((actor) => versions.review(actor, params.ns, params.name, params.version, payload.decision, payload.reason)))
+  })
+)
+
+export const CatalogHttp = Layer.mergeAll(AgentReadsHttp, AgentChangesHttp, PlatformHttp, ReviewHttp)

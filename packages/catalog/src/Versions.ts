@@ -1,0 +1,410 @@
+/**
+ * Versions: submitted, scanned, published, yanked, quarantined, blocked. A row
+ * is immutable but for its state and what the scan found. Spec: States and
+ * transitions, Other states; Versioning 6.
+ */
+import { Orgs } from "@quickagents/orgs"
+import { Audit, Database, newId, Notifications, ObjectStore, Settings } from "@quickagents/platform"
+import {
+  Blocked,
+  clamp,
+  clampOffset,
+  Forbidden,
+  invalidField,
+  NotFound,
+  ReportNotReady,
+  TooLarge,
+  Version,
+  VersionExists,
+  VersionNotPublished,
+  VersionQuarantined,
+  VersionsPerDay
+} from "@quickagents/schema"
+import type { Account, AgentVersion, Digest, DsseEnvelope, Manifest, SignedReport, Validation, VersionEvent, VersionStatus } from "@quickagents/schema"
+import { NodeStream } from "@effect/platform-node"
+import { Clock, Context, Effect, Layer, Schema, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { createReadStream } from "node:fs"
+import { stat } from "node:fs/promises"
+import type { SeenAgent } from "./Agents.ts"
+import { Agents } from "./Agents.ts"
+import { canManage, canPublish, canRead, seesPipeline } from "./AgentsPolicy.ts"
+import type { StageEvent, VersionRow } from "./AgentsSql.ts"
+import { AgentsSql } from "./AgentsSql.ts"
+import { readArchiveHead } from "./ArchiveHead.ts"
+import { ScanStarter } from "./ScanStarter.ts"
+
+/** A release as others use it: to run, verify or install it. */
+export interface ReleaseRow {
+  readonly versionId: string
+  readonly agentId: string
+  readonly ref: string
+  readonly namespace: string
+  readonly name: string
+  readonly version: string
+  readonly status: VersionStatus
+  readonly archiveDigest: string
+  readonly archiveBytes: number
+  readonly manifest: Manifest
+  /** DSSE envelope as JSON text. */
+  readonly attestation: string | null
+  readonly visibility: "public" | "private"
+  readonly builtin: string | null
+  readonly scanStatus: "pending" | "scanned" | "skipped"
+}
+
+const dayMs = 86_400_000
+const isVersion = Schema.is(Version)
+const lookAgain = "5 seconds"
+const terminal: ReadonlyArray<VersionStatus> = ["needs_review", "published", "quarantined", "blocked", "yanked"]
+
+const refOf = (row: Pick<VersionRow, "namespace" | "name" | "version">) => `${row.namespace}/${row.name}@${row.version}`
+
+const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boolean): AgentVersion => ({
+  id: row.id,
+  namespace: row.namespace,
+  name: row.name,
+  version: row.version,
+  status: row.status,
+  manifestSchemaVersion: row.manifestSchemaVersion,
+  scanStatus: row.scanStatus,
+  ...(row.verdict === null ? {} : { verdict: row.verdict }),
+  ...(row.findingCounts === null ? {} : { findingCounts: row.findingCounts }),
+  // Of what holds a version only those learn who can mend it.
+  ...(row.holding === null || !all ? {} : { holding: row.holding }),
+  signed: row.signed,
+  archive: {
+    digest: row.archiveDigest as Digest,
+    bytes: row.archiveBytes,
+    href: `/api/v1/agents/${row.namespace}/${row.name}/archives/${row.archiveDigest}`
+  },
+  manifest: row.manifest,
+  modes: row.manifest?.modes ?? [],
+  capabilities: row.manifest?.capabilities ?? null,
+  source: { kind: row.sourceKind, commit: row.sourceCommit },
+  submittedBy: row.submitter,
+  pipeline,
+  createdAt: row.createdAt.toISOString(),
+  publishedAt: row.publishedAt?.toISOString() ?? null
+})
+
+export class Versions extends Context.Service<Versions, {
+  readonly list: (viewer: Account | null, ns: string, name: string, page: { readonly offset?: number; readonly limit?: number }) => Effect.Effect<
+    { readonly items: ReadonlyArray<AgentVersion>; readonly total: number; readonly offset: number; readonly limit: number },
+    NotFound
+  >
+  readonly get: (viewer: Account | null, ns: string, name: string, version: string) => Effect.Effect<AgentVersion, NotFound>
+  /** Pipeline progress until a terminal state, then `done`. */
+  readonly events: (viewer: Account | null, ns: string, name: string, version: string, after: number) => Effect.Effect<
+    Stream.Stream<typeof VersionEvent.Type>,
+    NotFound
+  >
+  readonly report: (viewer: Account | null, ns: string, name: string, version: string) => Effect.Effect<typeof SignedReport.Type, NotFound | ReportNotReady>
+  readonly attestation: (viewer: Account | null, ns: string, name: string, version: string) => Effect.Effect<
+    typeof DsseEnvelope.Type,
+    NotFound | ReportNotReady
+  >
+  readonly archive: (viewer: Account | null, ns: string, name: string, digest: Digest) => Effect.Effect<
+    { readonly bytes: number; readonly public: boolean; readonly content: Stream.Stream<Uint8Array, unknown> },
+    NotFound | VersionNotPublished | VersionQuarantined | Blocked
+  >
+  /** Stores the archive at `path`, makes the version and starts its scan. Nothing is stored when it is refused. */
+  readonly submit: (actor: Account, ns: string, name: string, path: string) => Effect.Effect<
+    AgentVersion,
+    NotFound | TooLarge | Validation | VersionExists | VersionsPerDay
+  >
+  readonly yank: (actor: Account, ns: string, name: string, version: string) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+  readonly unyank: (actor: Account, ns: string, name: string, version: string) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+  /** Staff's decision on a version, with its reason. */
+  readonly moderate: (
+    actor: Account,
+    ns: string,
+    name: string,
+    version: string,
+    decision: "quarantine" | "release" | "block",
+    reason: string
+  ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+  readonly reviewQueue: (actor: Account) => Effect.Effect<ReadonlyArray<AgentVersion>, Forbidden>
+  readonly review: (actor: Account, ns: string, name: string, version: string, decision: "publish" | "block", reason: string) => Effect.Effect<
+    AgentVersion,
+    NotFound | Forbidden | VersionNotPublished
+  >
+  /** `ns/name@version`, or the latest published of `ns/name`. 404 as for a missing name when the reader may not read it. */
+  readonly resolve: (ref: string, reader: Account) => Effect.Effect<ReleaseRow, NotFound>
+  /** For a run that was created from it: whatever its state is now. */
+  readonly releaseById: (versionId: string) => Effect.Effect<ReleaseRow | null>
+}>()("catalog/Versions") {
+  static readonly layer = Layer.effect(
+    Versions,
+    Effect.gen(function*() {
+      const rows = yield* AgentsSql
+      const agents = yield* Agents
+      const orgs = yield* Orgs
+      const objects = yield* ObjectStore
+      const audit = yield* Audit.Audit
+      const settings = yield* Settings.Settings
+      const notifications = yield* Notifications
+      const scans = yield* ScanStarter
+      const sql = yield* SqlClient.SqlClient
+      const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
+      const transaction = Database.transaction(sql)
+
+      /** The version as the viewer may know it: one that was never published is only its publishers'. */
+      const find = Effect.fnUntraced(function*(viewer: Account | null, ns: string, name: string, version: string) {
+        const seen = yield* agents.seen(viewer, ns, name)
+        const row = yield* Effect.orDie(rows.version(ns, name, version))
+        const all = seesPipeline(seen.standing) || viewer?.staff === true
+        if (row === null || (!all && (row.status === "scanning" || row.status === "needs_review"))) return yield* new NotFound({})
+        return { row, seen, all }
+      })
+      const show = Effect.fnUntraced(function*(row: VersionRow, all: boolean) {
+        const stages = yield* Effect.orDie(rows.stageEvents([row.id]))
+        return record(row, stages.map(({ data }) => data), all)
+      })
+      const reread = (id: string) => Effect.flatMap(Effect.orDie(rows.versionById(id)), (row) => show(row!, true))
+
+      const auditOrg = (seen: SeenAgent) => seen.agent.namespace
+      const note = (actor: Account, action: string, row: VersionRow, detail: Record<string, unknown>) =>
+        audit.record({
+          actor: { type: "account", id: actor.accountId, handle: actor.handle },
+          action,
+          target: refOf(row),
+          org: row.namespace,
+          detail
+        })
+      const change = Effect.fnUntraced(function*(
+        actor: Account,
+        row: VersionRow,
+        from: ReadonlyArray<VersionStatus>,
+        to: VersionStatus,
+        action: string,
+        detail: Record<string, unknown>
+      ) {
+        const at = yield* now
+        const moved = yield* transaction(Effect.gen(function*() {
+          const done = yield* Effect.orDie(rows.move(row.id, from, to, at))
+          if (done) yield* note(actor, action, row, { ...detail, from: row.status })
+          return done
+        }))
+        if (!moved) {
+          const current = (yield* Effect.orDie(rows.versionById(row.id)))!
+          return yield* new VersionNotPublished({
+            detail: `The version is ${current.status}; this needs ${from.join(" or ")}`,
+            versionStatus: current.status
+          })
+        }
+        return yield* reread(row.id)
+      })
+      const ofManager = Effect.fnUntraced(function*(actor: Account, ns: string, name: string, version: string) {
+        const { row, seen } = yield* find(actor, ns, name, version)
+        return canManage(seen.standing) ? row : yield* new NotFound({})
+      })
+      /** Staff sees every version, also of private agents: it decides on them. */
+      const ofStaff = Effect.fnUntraced(function*(ns: string, name: string, version: string) {
+        const row = yield* Effect.orDie(rows.version(ns, name, version))
+        return row === null ? yield* new NotFound({}) : row
+      })
+      const release = (row: VersionRow, attestation: unknown): ReleaseRow | null =>
+        row.manifest === null ? null : {
+          versionId: row.id,
+          agentId: row.agentId,
+          ref: refOf(row),
+          namespace: row.namespace,
+          name: row.name,
+          version: row.version,
+          status: row.status,
+          archiveDigest: row.archiveDigest,
+          archiveBytes: row.archiveBytes,
+          manifest: row.manifest,
+          attestation: attestation === null ? null : JSON.stringify(attestation),
+          visibility: row.visibility,
+          builtin: row.builtin,
+          scanStatus: row.scanStatus
+        }
+
+      const submit = Effect.fnUntraced(function*(actor: Account, ns: string, name: string, path: string) {
+        const seen = yield* agents.seen(actor, ns, name)
+        if (!canPublish(seen.standing)) return yield* new NotFound({})
+        const { size } = yield* Effect.orDie(Effect.tryPromise(() => stat(path)))
+        const maxBytes = settings["limits.archiveMaxBytes"]
+        if (size > maxBytes) return yield* new TooLarge({ detail: `A release archive has at most ${maxBytes} bytes` })
+        const head = yield* Effect.catchTag(readArchiveHead(path), "ArchiveUnreadable", ({ message }) => invalidField("/archive", message))
+        if (head.name !== `${ns}/${name}`) {
+          return yield* invalidField("/archive", `agent.yaml names ${head.name.slice(0, 120)}, not ${ns}/${name}`)
+        }
+        if (!isVersion(head.version)) {
+          return yield* invalidField("/archive", "the version in agent.yaml is not a semantic version")
+        }
+        const exists = new VersionExists({ detail: `${ns}/${name}@${head.version} exists. A version is never replaced.` })
+        if ((yield* Effect.orDie(rows.version(ns, name, head.version))) !== null) return yield* exists
+        const perDay = settings["limits.versionsPerDay"]
+        const withinDay = Effect.fnUntraced(function*(at: Date) {
+          if ((yield* Effect.orDie(rows.submittedSince(seen.agent.id, new Date(at.getTime() - dayMs)))) >= perDay) {
+            return yield* new VersionsPerDay({ detail: `An agent takes at most ${perDay} versions in 24 hours` })
+          }
+        })
+        // Asked before anything is stored, and again where two submissions cannot both pass.
+        yield* withinDay(yield* now)
+        const stored = yield* objects.put(NodeStream.fromReadable({ evaluate: () => createReadStream(path) }), { maxBytes }).pipe(
+          Effect.catchTag("ObjectTooLarge", () => new TooLarge({})),
+          Effect.catch((error) => error instanceof TooLarge ? Effect.fail(error) : Effect.die(error))
+        )
+        const id = yield* newId("ver")
+        const at = yield* now
+        yield* transaction(Effect.gen(function*() {
+          yield* Effect.orDie(rows.lock(`agent:${seen.agent.id}`))
+          yield* withinDay(at)
+          yield* rows.insertVersion({
+            id,
+            agentId: seen.agent.id,
+            version: head.version,
+            archiveDigest: stored.digest,
+            archiveBytes: stored.bytes,
+            manifestSchemaVersion: head.manifestSchemaVersion,
+            sourceKind: "upload",
+            sourceCommit: null,
+            submittedBy: actor.accountId,
+            createdAt: at
+          }).pipe(Effect.catch((error) => Database.uniqueConstraint(error) === "versions_once" ? Effect.fail(exists) : Effect.die(error)))
+          yield* Effect.orDie(rows.addEvent(id, "status", { status: "scanning", at: at.toISOString() }, at))
+          yield* audit.record({
+            actor: { type: "account", id: actor.accountId, handle: actor.handle },
+            action: "version.submit",
+            target: `${ns}/${name}@${head.version}`,
+            org: auditOrg(seen),
+            detail: { digest: stored.digest }
+          })
+        }))
+        yield* scans.start(id)
+        return yield* reread(id)
+      })
+
+      const events = Effect.fnUntraced(function*(viewer: Account | null, ns: string, name: string, version: string, after: number) {
+        const { row } = yield* find(viewer, ns, name, version)
+        let last = after
+        const look = Effect.suspend(() => Effect.orDie(rows.events(row.id, last))).pipe(
+          Effect.tap((found) => Effect.sync(() => (last = found.at(-1)?.seq ?? last)))
+        )
+        const ended = Effect.map(Effect.orDie(rows.versionById(row.id)), (current) => current === null || terminal.includes(current.status))
+        const wakeUps = Stream.merge(
+          Stream.filter(notifications.on("version_events"), (id) => id === row.id),
+          Stream.tick(lookAgain)
+        )
+        return Stream.fromEffect(look).pipe(
+          Stream.concat(Stream.mapEffect(wakeUps, () => look)),
+          Stream.mapEffect((found) => {
+            const end = found.some(({ data, event }) => event === "status" && terminal.includes(data["status"] as VersionStatus))
+            return found.length > 0 ? Effect.succeed({ found, end }) : Effect.map(ended, (end) => ({ found, end }))
+          }),
+          Stream.takeUntil(({ end }) => end),
+          Stream.flatMap(({ end, found }) =>
+            Stream.fromIterable<typeof VersionEvent.Type>([
+              ...found.map(({ data, event, seq }) => ({ id: String(seq), event, data: JSON.stringify(data) })),
+              ...(end ? [{ id: String(last), event: "done" as const, data: "{}" }] : [])
+            ])
+          )
+        )
+      })
+
+      const signatures = Effect.fnUntraced(function*(viewer: Account | null, ns: string, name: string, version: string) {
+        const { row } = yield* find(viewer, ns, name, version)
+        return (yield* Effect.orDie(rows.signatures(row.id)))!
+      })
+
+      return Versions.of({
+        list: Effect.fnUntraced(function*(viewer, ns, name, page) {
+          const { agent, standing } = yield* agents.seen(viewer, ns, name)
+          const [offset, limit] = [clampOffset(page.offset), clamp(page.limit, 100, 20)]
+          const all = seesPipeline(standing) || viewer?.staff === true
+          const found = yield* Effect.orDie(rows.versions(agent.id, all, offset, limit))
+          const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
+          const of = (id: string) => stages.filter(({ versionId }) => versionId === id).map(({ data }) => data)
+          return { items: found.map((row) => record(row, of(row.id), all)), total: found[0]?.total ?? 0, offset, limit }
+        }),
+        get: Effect.fnUntraced(function*(viewer, ns, name, version) {
+          const { all, row } = yield* find(viewer, ns, name, version)
+          return yield* show(row, all)
+        }),
+        events,
+        report: Effect.fnUntraced(function*(viewer, ns, name, version) {
+          const { report, reportEnvelope } = yield* signatures(viewer, ns, name, version)
+          return report === null || reportEnvelope === null ? yield* new ReportNotReady({}) : { report, envelope: reportEnvelope }
+        }),
+        attestation: Effect.fnUntraced(function*(viewer, ns, name, version) {
+          const { attestation } = yield* signatures(viewer, ns, name, version)
+          return attestation ?? (yield* new ReportNotReady({ detail: "The version has no attestation" }))
+        }),
+        archive: Effect.fnUntraced(function*(viewer, ns, name, digest) {
+          const { agent, standing } = yield* agents.seen(viewer, ns, name)
+          const row = yield* Effect.orDie(rows.byArchive(agent.id, digest))
+          const all = seesPipeline(standing) || viewer?.staff === true
+          if (row === null) return yield* new NotFound({})
+          if (row.status === "blocked") return yield* new Blocked({})
+          if (row.status === "quarantined") return yield* new VersionQuarantined({})
+          if (row.status === "scanning" || row.status === "needs_review") {
+            return all ? yield* new VersionNotPublished({ versionStatus: row.status }) : yield* new NotFound({})
+          }
+          const { bytes, content } = yield* Effect.orDie(objects.get(digest))
+          return { bytes, public: agent.visibility === "public", content }
+        }),
+        submit,
+        yank: Effect.fnUntraced(function*(actor, ns, name, version) {
+          return yield* change(actor, yield* ofManager(actor, ns, name, version), ["published"], "yanked", "version.yank", {})
+        }),
+        unyank: Effect.fnUntraced(function*(actor, ns, name, version) {
+          return yield* change(actor, yield* ofManager(actor, ns, name, version), ["yanked"], "published", "version.unyank", {})
+        }),
+        moderate: Effect.fnUntraced(function*(actor, ns, name, version, decision, reason) {
+          const row = yield* ofStaff(ns, name, version)
+          switch (decision) {
+            case "quarantine":
+              return yield* change(actor, row, ["published", "yanked"], "quarantined", "version.quarantine", { reason })
+            case "release":
+              return yield* change(actor, row, ["quarantined"], "published", "version.release", { reason })
+            case "block":
+              return yield* change(actor, row, ["needs_review", "published", "yanked", "quarantined"], "blocked", "version.block", { reason })
+          }
+        }),
+        reviewQueue: Effect.fnUntraced(function*(actor) {
+          if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })
+          const found = yield* Effect.orDie(rows.inReview(200))
+          const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
+          return found.map((row) => record(row, stages.filter(({ versionId }) => versionId === row.id).map(({ data }) => data), true))
+        }),
+        review: Effect.fnUntraced(function*(actor, ns, name, version, decision, reason) {
+          if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })
+          const row = yield* ofStaff(ns, name, version)
+          if (row.submittedBy === actor.accountId) return yield* new Forbidden({ detail: "Nobody decides on a version of their own" })
+          // Nothing may be published that no scan has seen to its end: it has neither report nor attestation.
+          if (decision === "publish" && row.scanStatus === "pending") {
+            return yield* new VersionNotPublished({
+              detail: "The scan of this version did not end. Block it; its submitter can submit a new version.",
+              versionStatus: row.status
+            })
+          }
+          return yield* change(actor, row, ["needs_review"], decision === "publish" ? "published" : "blocked", "version.review", { decision, reason })
+        }),
+        resolve: Effect.fnUntraced(function*(ref, reader) {
+          const [path, version] = ref.split("@") as [string, string | undefined]
+          const [ns, name] = path.split("/") as [string, string]
+          const row = yield* Effect.orDie(version === undefined ? rows.latestPublished(ns, name) : rows.version(ns, name, version))
+          if (row === null || (row.status !== "published" && row.status !== "yanked")) return yield* new NotFound({})
+          if ((yield* orgs.namespace(ns)) === null) return yield* new NotFound({})
+          if (row.visibility === "private") {
+            const role = yield* orgs.roleIn(reader.accountId, ns)
+            const grant = role === null ? yield* Effect.orDie(rows.grant(row.agentId, reader.accountId)) : null
+            if (!canRead(reader, { visibility: row.visibility, role, grant })) return yield* new NotFound({})
+          }
+          const found = release(row, null)
+          return found === null ? yield* new NotFound({}) : found
+        }),
+        releaseById: Effect.fnUntraced(function*(versionId) {
+          const row = yield* Effect.orDie(rows.versionById(versionId))
+          if (row === null) return null
+          const signed = yield* Effect.orDie(rows.signatures(versionId))
+          return release(row, signed?.attestation ?? null)
+        })
+      })
+    })
+  )
+}

@@ -1,0 +1,8 @@
+export { Agents } from "./Agents.ts"
+export { AgentsSql } from "./AgentsSql.ts"
+export type { ScanOutcome, VersionRow } from "./AgentsSql.ts"
+export { CatalogHttp } from "./CatalogHttp.ts"
+export { migrations } from "./migrations/index.ts"
+export { ScanStarter } from "./ScanStarter.ts"
+export { Versions } from "./Versions.ts"
+export type { ReleaseRow } from "./Versions.ts"

@@ -1,0 +1,100 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { gunzipSync } from "node:zlib"
+import { packDirectory } from "./PackageArchive.ts"
+
+const manifest = "schemaVersion: 2\nname: acme/notes\nversion: 1.0.0\ndescription: Takes notes.\nmodes: [autonomous]\n"
+
+const aDirectory = (files: Readonly<Record<string, string | Buffer>>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const directory = mkdtempSync(join(tmpdir(), "pack-"))
+      for (const [path, content] of Object.entries(files)) {
+        mkdirSync(dirname(join(directory, path)), { recursive: true })
+        writeFileSync(join(directory, path), content)
+      }
+      return directory
+    }),
+    (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
+  )
+
+const problemsOf = (files: Readonly<Record<string, string | Buffer>>) =>
+  Effect.gen(function*() {
+    const error = yield* Effect.flip(packDirectory(yield* aDirectory(files)))
+    return error.problems
+  })
+
+describe("a package directory", () => {
+  it.effect("gives the same archive whatever the order, time and rights of its files", () =>
+    Effect.gen(function*() {
+      const one = yield* aDirectory({ "agent.yaml": manifest, "AGENT.md": "Be brief.", "a/b.txt": "b", "a.txt": "a" })
+      const two = yield* aDirectory({ "a.txt": "a", "a/b.txt": "b", "AGENT.md": "Be brief.", "agent.yaml": manifest })
+      utimesSync(join(two, "a.txt"), 1, 1)
+      chmodSync(join(two, "a.txt"), 0o600)
+      const first = yield* packDirectory(one)
+      const second = yield* packDirectory(two)
+      assert.deepStrictEqual(first.files.map(({ path }) => path), ["AGENT.md", "a.txt", "a/b.txt", "agent.yaml"])
+      assert.strictEqual(first.digest, second.digest)
+      assert.deepStrictEqual(first.archive, second.archive)
+      assert.strictEqual(first.manifest.name, "acme/notes")
+    }).pipe(Effect.scoped))
+
+  it.effect("keeps what makes a file executable, and nothing else of its rights", () =>
+    Effect.gen(function*() {
+      const directory = yield* aDirectory({ "agent.yaml": manifest, "run.sh": "#!/bin/sh\n" })
+      chmodSync(join(directory, "run.sh"), 0o4711)
+      const { archive } = yield* packDirectory(directory)
+      const tar = gunzipSync(archive)
+      assert.strictEqual(tar.toString("latin1", 1024 + 100, 1024 + 107), "0000755")
+    }).pipe(Effect.scoped))
+
+  it.effect("leaves hidden files and dependencies out", () =>
+    Effect.gen(function*() {
+      const directory = yield* aDirectory({
+        "agent.yaml": manifest,
+        ".git/config": "x",
+        ".env": "SECRET=1",
+        "node_modules/left-pad/index.js": "x",
+        "docs/.hidden": "x",
+        "docs/page.md": "y"
+      })
+      const { files } = yield* packDirectory(directory)
+      assert.deepStrictEqual(files.map(({ path }) => path), ["agent.yaml", "docs/page.md"])
+    }).pipe(Effect.scoped))
+
+  it.effect("is refused without a manifest, and with one that is not valid", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* problemsOf({ "AGENT.md": "x" }), ["there is no agent.yaml at its top"])
+      const [problem] = yield* problemsOf({ "agent.yaml": manifest.replace("1.0.0", "one") })
+      assert.include(problem!, "version")
+      assert.isNotEmpty(yield* problemsOf({ "agent.yaml": "a: [" }))
+    }).pipe(Effect.scoped))
+
+  it.effect("is refused for every file that the registry would refuse, all at once", () =>
+    Effect.gen(function*() {
+      const MiB = 1024 * 1024
+      const problems = yield* problemsOf({
+        "agent.yaml": manifest,
+        "long.txt": "x".repeat(MiB + 1),
+        "blob.bin": Buffer.alloc(2 * MiB + 1),
+        "ok.png": Buffer.alloc(5 * MiB),
+        "naïve.txt": "x"
+      })
+      assert.deepStrictEqual(problems, [
+        `blob.bin has ${2 * MiB + 1} bytes; a file has at most ${2 * MiB}`,
+        `long.txt has ${MiB + 1} bytes; a text file has at most ${MiB}`,
+        "\"naïve.txt\" is too long, or not plain ASCII"
+      ])
+    }).pipe(Effect.scoped))
+
+  it.effect("is refused when it holds a link", () =>
+    Effect.gen(function*() {
+      const directory = yield* aDirectory({ "agent.yaml": manifest })
+      symlinkSync("/etc/passwd", join(directory, "passwd"))
+      const { problems } = yield* Effect.flip(packDirectory(directory))
+      assert.deepStrictEqual(problems, ["passwd is neither a file nor a folder; links cannot be published"])
+    }).pipe(Effect.scoped))
+})

@@ -1,0 +1,3 @@
+export * from "./PackageArchive.ts"
+export * from "./RegistryClient.ts"
+export { EventsLost } from "./ResumingEvents.ts"

@@ -1,0 +1,97 @@
+/**
+ * From the credential of a request to its account, by one statement. Staff is
+ * read in the same statement, so a removed staff member is refused at the next
+ * request. Spec: Authentication; other rules 6.
+ */
+import type { Account, Scope } from "@quickagents/schema"
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Memberships } from "./Memberships.ts"
+import { secretHash } from "./SecretHash.ts"
+import { isTokenText } from "./TokenText.ts"
+
+interface CallerRow {
+  readonly id: string
+  readonly accountId: string
+  readonly handle: string
+  readonly emailVerified: boolean
+  readonly staff: boolean
+}
+interface SessionCallerRow extends CallerRow {
+  readonly csrfToken: string
+}
+interface TokenCallerRow extends CallerRow {
+  readonly scopes: ReadonlyArray<Scope>
+  readonly lastUsedAt: Date | null
+}
+
+const lastUsedMs = 60_000
+
+const accountOf = (row: CallerRow, kind: "session" | "token", scopes: Account["scopes"]): Account => ({
+  accountId: row.accountId,
+  handle: row.handle,
+  emailVerified: row.emailVerified,
+  staff: row.staff,
+  credential: { kind, id: row.id },
+  scopes
+})
+
+export class Credentials extends Context.Service<
+  Credentials,
+  {
+    /** The account of a session cookie's token, and what the header of a change has to say. Null: unknown, ended or expired. */
+    readonly ofSession: (
+      token: string
+    ) => Effect.Effect<{ readonly account: Account; readonly csrfToken: string } | null>
+    /** The account of a personal access token. Null: malformed, unknown, revoked or expired. */
+    readonly ofToken: (text: string) => Effect.Effect<Account | null>
+  }
+>()("identity/Credentials") {
+  static readonly layer = Layer.effect(
+    Credentials,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const memberships = yield* Memberships
+      const scope = yield* Effect.scope
+      const staff = memberships.isStaff(sql.literal("a.id"))
+      const stamping = new Set<string>()
+
+      /** Beside the request, at most once a minute: when a token was used last must not make its requests slower. */
+      const stamp = (row: TokenCallerRow, now: number) => {
+        if (stamping.has(row.id) || (row.lastUsedAt !== null && now - row.lastUsedAt.getTime() < lastUsedMs))
+          return Effect.void
+        stamping.add(row.id)
+        return sql`
+          UPDATE tokens SET last_used_at = ${new Date(now)}
+          WHERE id = ${row.id} AND (last_used_at IS NULL OR last_used_at < ${new Date(now - lastUsedMs)})`.pipe(
+          Effect.ignoreCause({ log: "Warn" }),
+          Effect.ensuring(Effect.sync(() => stamping.delete(row.id))),
+          Effect.forkIn(scope),
+          Effect.asVoid
+        )
+      }
+
+      return Credentials.of({
+        ofSession: Effect.fn("Credentials.ofSession")(function* (token) {
+          const now = new Date(yield* Clock.currentTimeMillis)
+          const [row] = yield* sql<SessionCallerRow>`
+            SELECT s.id, s.csrf_token, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
+            FROM sessions s JOIN accounts a ON a.id = s.account_id
+            WHERE s.token_hash = ${secretHash(token)} AND s.expires_at > ${now}`
+          return row === undefined ? null : { account: accountOf(row, "session", "all"), csrfToken: row.csrfToken }
+        }, Effect.orDie),
+        ofToken: Effect.fn("Credentials.ofToken")(function* (text) {
+          if (!isTokenText(text)) return null
+          const now = yield* Clock.currentTimeMillis
+          const [row] = yield* sql<TokenCallerRow>`
+            SELECT t.id, t.scopes, t.last_used_at, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
+            FROM tokens t JOIN accounts a ON a.id = t.account_id
+            WHERE t.token_hash = ${secretHash(text)} AND (t.expires_at IS NULL OR t.expires_at > ${new Date(now)})`
+          if (row === undefined) return null
+          yield* stamp(row, now)
+          return accountOf(row, "token", new Set(row.scopes))
+        }, Effect.orDie)
+      })
+    })
+  )
+}

@@ -1,0 +1,27 @@
+/** Handlers of the `user` group: the caller's own account, tokens and sessions. */
+import { Actor, CoreApi } from "@quickagents/schema"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Accounts } from "./Accounts.ts"
+import { Sessions } from "./Sessions.ts"
+import { Tokens } from "./Tokens.ts"
+
+export const UserHttp = HttpApiBuilder.group(
+  CoreApi,
+  "user",
+  Effect.fnUntraced(function* (handlers) {
+    const accounts = yield* Accounts
+    const sessions = yield* Sessions
+    const tokens = yield* Tokens
+
+    return handlers.handleAll({
+      me: () => Effect.flatMap(Actor, accounts.profile),
+      listTokens: () =>
+        Effect.flatMap(Actor, ({ accountId }) => Effect.map(tokens.list(accountId), (items) => ({ items }))),
+      createToken: ({ payload }) => Effect.flatMap(Actor, (actor) => tokens.create(actor, payload)),
+      revokeToken: ({ params }) => Effect.flatMap(Actor, (actor) => tokens.revoke(actor, params.id)),
+      listSessions: () => Effect.flatMap(Actor, (actor) => Effect.map(sessions.list(actor), (items) => ({ items }))),
+      revokeSession: ({ params }) => Effect.flatMap(Actor, (actor) => sessions.end(actor, params.id))
+    })
+  })
+)

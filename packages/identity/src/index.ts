@@ -1,0 +1,27 @@
+import { Layer } from "effect"
+import { Accounts } from "./Accounts.ts"
+import { Credentials } from "./Credentials.ts"
+import { OpenIdProvider } from "./OpenIdProvider.ts"
+import { Sessions } from "./Sessions.ts"
+import { SignIn } from "./SignIn.ts"
+import { Tokens } from "./Tokens.ts"
+
+export { Accounts, ProviderChanged } from "./Accounts.ts"
+export type { AccountRow, ProviderIdentity } from "./Accounts.ts"
+export { authentication } from "./Authentication.ts"
+export { AuthHttp } from "./AuthHttp.ts"
+export { Credentials } from "./Credentials.ts"
+export { isReservedHandle } from "./Handles.ts"
+export { Memberships } from "./Memberships.ts"
+export { migrations } from "./migrations/index.ts"
+export { OpenIdProvider } from "./OpenIdProvider.ts"
+export { Sessions, sweepSessions } from "./Sessions.ts"
+export { SignIn } from "./SignIn.ts"
+export { Tokens } from "./Tokens.ts"
+export { UserHttp } from "./UserHttp.ts"
+
+/** Every service of this package; needs `Memberships`, the database, settings and the audit log. */
+export const layer = SignIn.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Credentials.layer, OpenIdProvider.layer, Tokens.layer)),
+  Layer.provideMerge(Sessions.layer)
+)

@@ -1,0 +1,319 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import * as Identity from "@quickagents/identity"
+import { Audit, HttpEdge, migrations as platformMigrations, RateLimits, Settings } from "@quickagents/platform"
+import { layerDatabase } from "@quickagents/platform/testing"
+import { OrgsGroup } from "@quickagents/schema"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { HttpApi, HttpApiBuilder } from "effect/http-api"
+import { SqlClient } from "effect/sql"
+import { createServer } from "node:http"
+import { memberships, migrations, Orgs, OrgsHttp } from "./index.ts"
+
+class TestApi extends HttpApi.make("registry").add(OrgsGroup) {}
+
+const settings: Settings.Values = {
+  ...Settings.read({ environment: { DATABASE_URL: "postgres://test" } }),
+  "orgs.staff": "the-staff",
+  "orgs.staffDomain": "Example.com",
+  "orgs.firstParty": "first-party",
+  "limits.authedBurstPerMin": 100_000,
+  "limits.authedPerHour": 100_000
+}
+
+const services = Orgs.layer.pipe(
+  Layer.provideMerge(Identity.layer),
+  Layer.provideMerge(memberships),
+  Layer.provideMerge(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer)),
+  Layer.provideMerge(layerDatabase({ ...platformMigrations, ...Identity.migrations, ...migrations })),
+  Layer.provideMerge(Layer.succeed(Settings.Settings, settings))
+)
+
+const routes = HttpApiBuilder.layer(TestApi).pipe(
+  Layer.provide(OrgsHttp),
+  Layer.provide(Identity.authentication),
+  Layer.provideMerge(HttpEdge.layer(TestApi))
+)
+
+const Live = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" })),
+  Layer.provideMerge(services)
+)
+
+const call = (person: { readonly headers: Record<string, string> }, method: string, path: string, body?: unknown) =>
+  HttpServer.addressFormattedWith((url) =>
+    Effect.promise(async () => {
+      const response = await fetch(`${url}/api/v1/orgs${path}`, {
+        method,
+        headers: { ...person.headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      })
+      const text = await response.text()
+      return { status: response.status, body: text === "" ? null : JSON.parse(text) }
+    })
+  )
+
+const aPerson = Effect.fnUntraced(function* (
+  handle: string,
+  person: { readonly verified?: boolean; readonly email?: string } = {}
+) {
+  const accounts = yield* Identity.Accounts
+  const account = yield* accounts.ensure({
+    subject: `oidc:${handle}`,
+    email: person.email ?? `${handle}@example.com`,
+    emailVerified: person.verified ?? true,
+    handle,
+    displayName: `${handle} by name`
+  })
+  const session = yield* (yield* Identity.Sessions).open(account.id, null)
+  return { account, headers: { cookie: `session=${session.token}`, "x-csrf-token": session.csrfToken } }
+})
+
+const anOrg = Effect.fnUntraced(function* (handle: string) {
+  const owner = yield* aPerson(`${handle}-owner`)
+  const made = yield* call(owner, "POST", "", { handle })
+  assert.strictEqual(made.status, 201)
+  return owner
+})
+
+const type = ({ body }: { readonly body: { readonly type: string } }) => body.type
+
+layer(Live)("an organization", (it) => {
+  it.effect("[ORG-001] is created by its owner and read by its members, to all others it is not there", () =>
+    Effect.gen(function* () {
+      const ada = yield* aPerson("ada")
+      const eve = yield* aPerson("eve")
+      const made = yield* call(ada, "POST", "", { handle: "acme", displayName: "Acme Inc." })
+      assert.strictEqual(made.status, 201)
+      assert.deepInclude(made.body, {
+        handle: "acme",
+        displayName: "Acme Inc.",
+        domain: null,
+        verifiedDomains: [],
+        state: "active",
+        decommissionAt: null
+      })
+      assert.deepStrictEqual((yield* call(ada, "GET", "/acme")).body, made.body)
+      const members = yield* call(ada, "GET", "/acme/members")
+      assert.lengthOf(members.body.items, 1)
+      assert.deepInclude(members.body.items[0], { handle: "ada", displayName: "ada by name", role: "owner" })
+      const orgs = yield* Orgs
+      assert.deepInclude(yield* orgs.membershipOf(ada.account.id), { org: "acme", role: "owner", standing: "active" })
+      for (const path of ["/acme", "/acme/members", "/acme/audit", "/missing"]) {
+        const refused = yield* call(eve, "GET", path)
+        assert.strictEqual(refused.status, 404)
+        assert.strictEqual(type(refused), "/problems/not-found")
+      }
+      assert.strictEqual((yield* call(eve, "PUT", "/acme/members/eve", { role: "admin" })).status, 404)
+      assert.strictEqual((yield* call(eve, "DELETE", "/acme/members/ada")).status, 404)
+    })
+  )
+
+  it.effect("shares one name space with accounts, and takes no reserved name", () =>
+    Effect.gen(function* () {
+      const ada = yield* aPerson("names")
+      yield* anOrg("taken")
+      for (const handle of ["names", "taken", "api", "admin", "staff", "the-staff", "first-party"]) {
+        const refused = yield* call(ada, "POST", "", { handle })
+        assert.strictEqual(refused.status, 409, handle)
+        assert.strictEqual(type(refused), "/problems/name-taken", handle)
+      }
+      assert.strictEqual((yield* call(ada, "POST", "", { handle: "Not A Handle" })).status, 422)
+      const sql = yield* SqlClient.SqlClient
+      assert.lengthOf(yield* sql`SELECT 1 FROM members WHERE account_id = ${ada.account.id}`, 0)
+    })
+  )
+
+  it.effect("is not created by an account whose address is unverified", () =>
+    Effect.gen(function* () {
+      const unverified = yield* aPerson("unverified", { verified: false })
+      const refused = yield* call(unverified, "POST", "", { handle: "unverified-org" })
+      assert.strictEqual(refused.status, 403)
+      assert.strictEqual(type(refused), "/problems/email-unverified")
+    })
+  )
+
+  it.effect("an account is an active member of one organization at most", () =>
+    Effect.gen(function* () {
+      const one = yield* anOrg("only-one")
+      const two = yield* anOrg("only-two")
+      const founding = yield* call(one, "POST", "", { handle: "only-three" })
+      assert.strictEqual(founding.status, 409)
+      assert.strictEqual(type(founding), "/problems/already-a-member")
+      const sql = yield* SqlClient.SqlClient
+      assert.lengthOf(yield* sql`SELECT 1 FROM namespaces WHERE handle = 'only-three'`, 0)
+      const invited = yield* call(two, "PUT", `/only-two/members/${one.account.handle}`, { role: "member" })
+      assert.strictEqual(invited.status, 409)
+      assert.strictEqual(type(invited), "/problems/already-a-member")
+    })
+  )
+
+  it.effect("admins change members, only an owner makes or unmakes an owner, anyone may leave", () =>
+    Effect.gen(function* () {
+      const owner = yield* anOrg("roles")
+      const admin = yield* aPerson("roles-admin")
+      const member = yield* aPerson("roles-member")
+      const put = (actor: typeof owner, handle: string, role: string) =>
+        Effect.map(call(actor, "PUT", `/roles/members/${handle}`, { role }), ({ status }) => status)
+      const remove = (actor: typeof owner, handle: string) =>
+        Effect.map(call(actor, "DELETE", `/roles/members/${handle}`), ({ status }) => status)
+      assert.strictEqual(yield* put(owner, "roles-admin", "admin"), 200)
+      assert.strictEqual(yield* put(admin, "roles-member", "member"), 200)
+      assert.strictEqual(yield* put(admin, "nobody-here", "member"), 404)
+
+      assert.strictEqual(yield* put(member, "roles-member", "admin"), 403)
+      assert.strictEqual(yield* remove(member, "roles-admin"), 403)
+      assert.strictEqual(yield* put(admin, "roles-admin", "owner"), 403)
+      assert.strictEqual(yield* put(admin, "roles-owner", "member"), 403)
+      assert.strictEqual(yield* remove(admin, "roles-owner"), 403)
+
+      assert.strictEqual(yield* remove(member, "roles-member"), 204)
+      assert.strictEqual((yield* call(member, "GET", "/roles")).status, 404)
+      assert.strictEqual(yield* remove(admin, "roles-member"), 404)
+      // Come back, with a new beginning.
+      assert.strictEqual(yield* put(admin, "roles-member", "member"), 200)
+      assert.strictEqual(yield* put(owner, "roles-admin", "owner"), 200)
+      assert.strictEqual(yield* put(admin, "roles-owner", "member"), 200)
+    })
+  )
+
+  it.effect("keeps its last admin: demote, remove and leave are 409, also for two at once", () =>
+    Effect.gen(function* () {
+      const owner = yield* anOrg("last")
+      for (const attempt of [
+        call(owner, "PUT", "/last/members/last-owner", { role: "member" }),
+        call(owner, "DELETE", "/last/members/last-owner")
+      ]) {
+        const refused = yield* attempt
+        assert.strictEqual(refused.status, 409)
+        assert.strictEqual(type(refused), "/problems/last-admin")
+      }
+      const second = yield* aPerson("last-second")
+      assert.strictEqual((yield* call(owner, "PUT", "/last/members/last-second", { role: "owner" })).status, 200)
+      const both = yield* Effect.all(
+        [call(owner, "DELETE", "/last/members/last-owner"), call(second, "DELETE", "/last/members/last-second")],
+        { concurrency: "unbounded" }
+      )
+      assert.sameMembers(
+        both.map(({ status }) => status),
+        [204, 409]
+      )
+    })
+  )
+
+  it.effect("membership is read again on every request", () =>
+    Effect.gen(function* () {
+      const owner = yield* anOrg("fresh")
+      const member = yield* aPerson("fresh-member")
+      yield* call(owner, "PUT", "/fresh/members/fresh-member", { role: "admin" })
+      assert.strictEqual((yield* call(member, "GET", "/fresh/audit")).status, 200)
+      yield* call(owner, "PUT", "/fresh/members/fresh-member", { role: "member" })
+      assert.strictEqual((yield* call(member, "GET", "/fresh/audit")).status, 403)
+      yield* call(owner, "DELETE", "/fresh/members/fresh-member")
+      assert.strictEqual((yield* call(member, "GET", "/fresh/audit")).status, 404)
+    })
+  )
+
+  it.effect("suspended, it answers 404 to everyone, and nobody has a role in it", () =>
+    Effect.gen(function* () {
+      const owner = yield* anOrg("sleeping")
+      const sql = yield* SqlClient.SqlClient
+      const orgs = yield* Orgs
+      assert.strictEqual(yield* orgs.roleIn(owner.account.id, "sleeping"), "owner")
+      yield* sql`UPDATE organizations SET state = 'suspended' WHERE handle = 'sleeping'`
+      for (const [method, path, body] of [
+        ["GET", "/sleeping"],
+        ["GET", "/sleeping/members"],
+        ["GET", "/sleeping/audit"],
+        ["PUT", "/sleeping/members/ada", { role: "member" }],
+        ["DELETE", "/sleeping/members/sleeping-owner"]
+      ] as const)
+        assert.strictEqual((yield* call(owner, method, path, body)).status, 404, path)
+      assert.isNull(yield* orgs.roleIn(owner.account.id, "sleeping"))
+      assert.isNull(yield* orgs.namespace("sleeping"))
+      assert.isNull(yield* orgs.byHandle("sleeping"))
+      assert.deepInclude(yield* orgs.membershipOf(owner.account.id), { org: "sleeping", standing: "suspended" })
+    })
+  )
+
+  it.effect("shows its audit log to admins, newest first, by pages and filters", () =>
+    Effect.gen(function* () {
+      const owner = yield* anOrg("log")
+      const other = yield* aPerson("log-other")
+      yield* call(owner, "PUT", "/log/members/log-other", { role: "admin" })
+      yield* call(other, "PUT", "/log/members/log-other", { role: "member" })
+      const all = yield* call(owner, "GET", "/log/audit")
+      assert.deepStrictEqual(
+        all.body.items.map((entry: any) => [entry.action, entry.actor.handle, entry.target]),
+        [
+          ["org.member_role", "log-other", "log-other"],
+          ["org.member_add", "log-owner", "log-other"],
+          ["org.create", "log-owner", "log"]
+        ]
+      )
+      assert.isNull(all.body.nextCursor)
+      assert.match(all.body.items[0].requestId, /^req_/)
+      const first = yield* call(owner, "GET", "/log/audit?limit=2")
+      assert.lengthOf(first.body.items, 2)
+      const rest = yield* call(owner, "GET", `/log/audit?limit=2&cursor=${first.body.nextCursor}`)
+      assert.deepStrictEqual([...first.body.items, ...rest.body.items], all.body.items)
+      assert.isNull(rest.body.nextCursor)
+      const byActor = yield* call(owner, "GET", "/log/audit?actor=log-other")
+      assert.lengthOf(byActor.body.items, 1)
+      const byAction = yield* call(owner, "GET", "/log/audit?action=org.create")
+      assert.lengthOf(byAction.body.items, 1)
+      assert.strictEqual((yield* call(other, "GET", "/log/audit")).status, 403)
+    })
+  )
+
+  it.effect("an account's own namespace is its owner's alone", () =>
+    Effect.gen(function* () {
+      const orgs = yield* Orgs
+      const ada = yield* aPerson("own-space")
+      const eve = yield* aPerson("own-other")
+      assert.strictEqual(yield* orgs.roleIn(ada.account.id, "own-space"), "owner")
+      assert.isNull(yield* orgs.roleIn(eve.account.id, "own-space"))
+      assert.isNull(yield* orgs.roleIn(null, "own-space"))
+      assert.isNull(yield* orgs.roleIn(ada.account.id, "no-such-space"))
+      assert.deepStrictEqual(yield* orgs.namespace("own-space"), {
+        handle: "own-space",
+        kind: "account",
+        ownerId: ada.account.id
+      })
+    })
+  )
+})
+
+layer(Live)("the staff organization", (it) => {
+  it.effect("makes its members staff, who read every organization, and takes addresses of its domain only", () =>
+    Effect.gen(function* () {
+      const orgs = yield* Orgs
+      yield* anOrg("customer")
+      const first = yield* aPerson("staff-first")
+      const made = yield* orgs.ensure({ handle: "the-staff", ownerId: first.account.id })
+      assert.strictEqual((yield* orgs.ensure({ handle: "the-staff", ownerId: first.account.id })).id, made.id)
+      const inside = yield* aPerson("staff-inside")
+      assert.isFalse(yield* orgs.isStaff(inside.account.id))
+      assert.strictEqual((yield* call(inside, "GET", "/customer")).status, 404)
+      assert.strictEqual((yield* call(first, "PUT", "/the-staff/members/staff-inside", { role: "member" })).status, 200)
+      assert.isTrue(yield* orgs.isStaff(inside.account.id))
+      assert.strictEqual((yield* call(inside, "GET", "/customer")).status, 200)
+      assert.strictEqual((yield* call(inside, "PUT", "/customer/members/staff-inside", { role: "admin" })).status, 404)
+
+      yield* aPerson("staff-outside", { email: "x@example.com.evil.test" })
+      yield* aPerson("staff-unverified", { verified: false })
+      for (const handle of ["staff-outside", "staff-unverified"]) {
+        const refused = yield* call(first, "PUT", `/the-staff/members/${handle}`, { role: "member" })
+        assert.strictEqual(refused.status, 409)
+        assert.strictEqual(type(refused), "/problems/staff-org-domain")
+      }
+
+      assert.strictEqual((yield* call(first, "DELETE", "/the-staff/members/staff-inside")).status, 204)
+      assert.strictEqual((yield* call(inside, "GET", "/customer")).status, 404)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE organizations SET state = 'suspended' WHERE handle = 'the-staff'`
+      assert.isFalse(yield* orgs.isStaff(first.account.id))
+    })
+  )
+})

@@ -1,0 +1,28 @@
+/** What organizations answer identity: who is staff, and who is a member of what. */
+import { Memberships } from "@quickagents/identity"
+import { Settings } from "@quickagents/platform"
+import type { Membership } from "@quickagents/schema"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Statement } from "effect/sql"
+
+/** SQL condition: the account is an active member of the staff organization, and that is not suspended. */
+export const staffCondition = (sql: SqlClient.SqlClient, staffOrg: string) => (accountId: Statement.Fragment) =>
+  sql`EXISTS (
+    SELECT 1 FROM members sm JOIN organizations so ON so.id = sm.org_id
+    WHERE sm.account_id = ${accountId} AND sm.active AND so.handle = ${staffOrg} AND so.state <> 'suspended')`
+
+export const memberships = Layer.effect(
+  Memberships,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const settings = yield* Settings.Settings
+    return Memberships.of({
+      isStaff: staffCondition(sql, settings["orgs.staff"]),
+      of: (accountId) =>
+        sql<typeof Membership.Type>`
+          SELECT o.handle AS org, m.role FROM members m JOIN organizations o ON o.id = m.org_id
+          WHERE m.account_id = ${accountId} AND m.active AND o.state <> 'suspended'`.pipe(Effect.orDie)
+    })
+  })
+)

@@ -1,0 +1,5 @@
+export { migrations } from "./migrations/index.ts"
+export { Orgs } from "./Orgs.ts"
+export type { NamespaceRow, OrgMembership, OrgRow } from "./Orgs.ts"
+export { OrgsHttp } from "./OrgsHttp.ts"
+export { memberships } from "./Staff.ts"

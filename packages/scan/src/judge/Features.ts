@@ -1,0 +1,131 @@
+/** How the local judge reads text: windows of sentences, each a bag of hashed words and concepts. */
+
+export const buckets = 8192
+
+/** FNV-1a, 32 bits. */
+const hash = (text: string): number => {
+  let value = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) {
+    value ^= text.charCodeAt(i)
+    value = Math.imul(value, 0x01000193)
+  }
+  return (value >>> 0) % buckets
+}
+
+/** Words that mean much the same here. A phrasing never seen before is mostly made of known concepts. */
+const concepts: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
+  ["drop", /^(?:ignor|disregard|forget|overrid|bypass|circumvent|contradict|discard|disobey)/u],
+  [
+    "orders",
+    /^(?:instruction|rule|direction|guideline|polic|constraint|prompt|directive|restriction|limit|guardrail|safeguard|filter|safety|refusal)/u
+  ],
+  ["before", /^(?:previous|prior|earlier|above|former|original|preceding|told|given)$/u],
+  ["obey", /^(?:obey|follow|comply|carry|treat|accept|listen)/u],
+  ["unbound", /^(?:unrestricted|jailbr|uncensored|dan|unfiltered|void|outdated|lifted)/u],
+  ["reviewer", /^(?:reviewer|scanner|judge|classifier|auditor|flag|verified|approved|harmless|benign|probability)$/u],
+  ["model", /^(?:assistant|model|system|developer|hidden)$/u],
+  [
+    "send",
+    /^(?:send|sent|post|upload|submit|forward|transmit|deliver|leak|exfiltrat|relay|mirror|report|push|append|attach|embed|include)/u
+  ],
+  ["gather", /^(?:collect|gather|harvest|grab|copy|zip|tar|pack)/u],
+  ["secret", /^(?:secret|password|credential|token|cookie|key|keys|\.env|\.ssh|\.aws|id|env|card|passphrase)s?$/u],
+  ["private", /^(?:conversation|chat|history|private|confidential|customer|database|dump|session)/u],
+  ["away", /^(?:urlurl|external|outside|remote|webhook|endpoint|server|public|bucket|query|dns|party|address)$/u],
+  ["person", /^(?:user|person|owner|customer|human|reader|they|them|their)s?$/u],
+  ["tell", /^(?:tell|inform|mention|say|state|claim|assure|show|notify|report|deny|present)/u],
+  ["not", /^(?:not|never|no|without|dont|cannot|nothing|nobody)$/u],
+  ["hide", /^(?:hide|conceal|secretly|silently|covertly|keep|omit|behind|unnoticed|knowledge|leave)/u],
+  ["false", /^(?:pretend|fake|false|invent|mislead|deceiv|trick|convinc|persuad|lie|impersonat|pose)/u],
+  ["failed", /^(?:fail|error|risk|wrong)/u],
+  ["even", /^(?:even|regardless|whatever|matter|although)$/u],
+  ["fetch", /^(?:download|fetch|curl|wget|retriev|pull)/u],
+  ["run", /^(?:run|runs|execut|eval|exec|launch|start|spawn|bash|sh|python)/u],
+  ["program", /^(?:script|binary|payload|tool|program|process|agent|service|package|command)/u],
+  [
+    "power",
+    /^(?:sudo|root|admin|elevated|privilege|rights|docker|host|metadata|tunnel|shell|sandbox|container|firewall|seccomp|allow)/u
+  ],
+  ["escape", /^(?:escape|break|disable|turn|off|around|proxy|redirect|persist|cron|startup|again)$/u],
+  ["undeclared", /^(?:manifest|declare|declared|list|granted|agent\.yaml)$/u],
+  [
+    "decode",
+    /^(?:decod|decrypt|unpack|deobfuscat|unscrambl|revers|translat|concatenat|glue|join|base|b64decode|atob|fromcharcode|fromhex|chr|hex|rot|encod|spell)/u
+  ],
+  [
+    "veiled",
+    /^(?:zero|look|alike|whitespace|morse|emoji|hidden|fragments|pieces|letters|characters|blob|real|actual)$/u
+  ],
+  [
+    "destroy",
+    /^(?:delet|eras|wip|destroy|drop|truncat|purg|empty|format|overwrit|remov|corrupt|scrambl|kill|terminat|shut|encrypt|lock|revok|cancel|rm|rf|flood|overload|force)/u
+  ],
+  ["all", /^(?:all|every|everything|whole|entire|any)$/u],
+  [
+    "property",
+    /^(?:file|document|photo|disk|drive|backup|snapshot|repositor|database|table|account|mailbox|home|production|server|instance|data|fund|balance|record)/u
+  ],
+  ["unasked", /^(?:asking|confirmation|approval|warning|permission|backup|permanently|consent|immediately|once)$/u],
+  ["own", /^(?:only|temporary|created|declared|masked|redacted|if|when|chose|confirm|confirms|approved)$/u]
+]
+
+/** Words and the marks that matter (`~/.ssh`, `|`, `$HOME`); numbers and addresses are made alike. */
+const tokens = (text: string): ReadonlyArray<string> =>
+  (
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .replace(/https?:\/\/[^\s"'`)>]+/gu, " urlurl ")
+      .match(/[a-z][a-z'’]*|[~$|&<>{}]+|\.\w+|\d+/gu) ?? []
+  ).map((token) => (/^\d/u.test(token) ? "0" : token.replace(/['’]/gu, "")))
+
+const conceptOf = new Map<string, ReadonlyArray<string>>()
+const maxKnownWords = 20_000
+
+/** A text repeats its words, so what each means is kept. */
+const conceptsOf = (word: string): ReadonlyArray<string> => {
+  const known = conceptOf.get(word)
+  if (known) return known
+  const found = concepts.flatMap(([name, pattern]) => (pattern.test(word) ? [name] : []))
+  if (conceptOf.size >= maxKnownWords) conceptOf.clear()
+  conceptOf.set(word, found)
+  return found
+}
+
+const maxConcepts = 12
+
+/** Distinct buckets of one window: its words, its concepts, and each pair and three of them in order of name. */
+export const featuresOf = (window: string): ReadonlyArray<number> => {
+  const words = tokens(window)
+  const found = new Set<number>()
+  const meant = new Set<string>()
+  for (const word of words) {
+    found.add(hash(`w ${word}`))
+    for (const concept of conceptsOf(word)) meant.add(concept)
+  }
+  const names = [...meant].toSorted().slice(0, maxConcepts)
+  for (let i = 0; i < names.length; i++) {
+    found.add(hash(`1 ${names[i]}`))
+    for (let j = i + 1; j < names.length; j++) {
+      found.add(hash(`2 ${names[i]} ${names[j]}`))
+      for (let k = j + 1; k < names.length; k++) found.add(hash(`3 ${names[i]} ${names[j]} ${names[k]}`))
+    }
+  }
+  return [...found]
+}
+
+const maxWindows = 2_000
+const maxWindow = 600
+
+/** Sentences and lines, cut at `maxWindow` characters. A chunk of 8 KiB has a few hundred at most. */
+export const windowsOf = (text: string): ReadonlyArray<string> =>
+  text
+    .replace(/([^\n.!?:;|])\n(?=[ \t]*[a-z(])/gu, "$1 ")
+    .split(/(?<=[.!?])\s+|\n+/u)
+    .flatMap((sentence) => {
+      const windows: Array<string> = []
+      for (let at = 0; at < sentence.length; at += maxWindow) windows.push(sentence.slice(at, at + maxWindow))
+      return windows
+    })
+    .filter((window) => /\w/u.test(window))
+    .slice(0, maxWindows)

@@ -1,0 +1,129 @@
+/**
+ * The judge that needs no network: per question a logistic regression over
+ * hashed n-grams, trained by `train.ts` on `corpus.json`, and the static rules.
+ *
+ * It knows phrasings like those it was trained on and no others; the measured
+ * recall and false-positive rate stand in `weights.json` and in its report.
+ */
+import { readFileSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { Schema } from "effect"
+import type { Threat } from "../rules/ruleset.ts"
+import { matchRules } from "../stages/S8Rules.ts"
+import { buckets, featuresOf, windowsOf } from "./Features.ts"
+
+export const heads = [
+  "C1_injection",
+  "C2_exfiltration",
+  "C3_undeclared_capability",
+  "C4_user_deception",
+  "C5_obfuscation",
+  "C6_destructive_actions"
+] as const
+export type Head = (typeof heads)[number]
+
+/** What was measured on the held-out part of the corpus at the threshold of score 2. */
+const Measure = Schema.Struct({
+  recall: Schema.Finite,
+  falsePositiveRate: Schema.Finite,
+  positives: Schema.Int,
+  negatives: Schema.Int
+})
+
+const Weights = Schema.Struct({
+  version: Schema.Int,
+  heads: Schema.Record(
+    Schema.Literals(heads),
+    Schema.Struct({
+      bias: Schema.Finite,
+      /** Multiplies each of the signed bytes. */
+      scale: Schema.Finite,
+      /** `buckets` signed bytes, base64. */
+      values: Schema.String,
+      heldOut: Measure
+    })
+  )
+})
+export type Weights = typeof Weights.Type
+
+const source = readFileSync(new URL("./weights.json", import.meta.url), "utf8")
+const weights = Schema.decodeUnknownSync(Weights)(JSON.parse(source))
+
+/** `local-<version>-<weights hash>`: pinned like any other model. */
+export const localModelId = `local-${weights.version}-${createHash("sha256").update(source).digest("hex").slice(0, 12)}`
+
+/** Recall and false-positive rate of each question, for reports and for the person who picks a judge. */
+export const localMeasures: Readonly<Record<Head, typeof Measure.Type>> = Object.fromEntries(
+  heads.map((head) => [head, weights.heads[head].heldOut])
+) as Record<Head, typeof Measure.Type>
+
+/** The measures in one line: a reader of a report that this judge decided must know how much it misses. */
+export const localMeasuresLine = `local judge on unseen phrasings: ${heads
+  .map(
+    (head) =>
+      `${head.slice(0, 2)} recall ${localMeasures[head].recall.toFixed(2)}, false positives ${localMeasures[head].falsePositiveRate.toFixed(2)}`
+  )
+  .join("; ")}`
+
+const loaded = heads.map((head) => {
+  const { bias, scale, values } = weights.heads[head]
+  const bytes = Buffer.from(values, "base64")
+  if (bytes.length !== buckets) throw new Error(`judge weights of ${head} have ${bytes.length} values`)
+  return { bias, scale, values: new Int8Array(bytes.buffer, bytes.byteOffset, bytes.length) }
+})
+
+/** Questions of the model-input routes are the same ones under shorter names. */
+const headOf: Readonly<Record<string, Head>> = {
+  ...Object.fromEntries(heads.map((head) => [head, head])),
+  injection: "C1_injection",
+  exfiltration: "C2_exfiltration",
+  deception: "C4_user_deception",
+  obfuscation: "C5_obfuscation"
+}
+
+const threatsOf: Readonly<Record<Head, ReadonlyArray<Threat>>> = {
+  C1_injection: ["injection"],
+  C2_exfiltration: ["exfiltration", "credential-theft"],
+  C3_undeclared_capability: ["remote-code"],
+  C4_user_deception: ["deception"],
+  C5_obfuscation: [],
+  C6_destructive_actions: ["destruction"]
+}
+
+/** A rule of the ruleset that matches is as good as certain. */
+const ruleProbability = 0.95
+
+/** The six questions of one chunk are asked in turn, so the last few readings are kept. */
+const kept = 16
+const readings = new Map<string, ReadonlyArray<number>>()
+
+const read = (text: string): ReadonlyArray<number> => {
+  const before = readings.get(text)
+  if (before) return before
+  const highest = heads.map(() => 0)
+  for (const window of windowsOf(text)) {
+    const features = featuresOf(window)
+    loaded.forEach(({ bias, scale, values }, head) => {
+      let sum = 0
+      for (const feature of features) sum += values[feature]
+      highest[head] = Math.max(highest[head], 1 / (1 + Math.exp(-(bias + sum * scale))))
+    })
+  }
+  const threats = new Set(
+    matchRules(text)
+      .filter(({ rule }) => rule.severity === "high")
+      .map(({ rule }) => rule.threat)
+  )
+  const reading = heads.map((head, index) =>
+    threatsOf[head].some((threat) => threats.has(threat)) ? Math.max(highest[index], ruleProbability) : highest[index]
+  )
+  if (readings.size >= kept) readings.delete(readings.keys().next().value!)
+  readings.set(text, reading)
+  return reading
+}
+
+/** The probability of yes, or `undefined` for a question that the local judge was not trained on. */
+export const localProbability = (questionId: string, text: string): number | undefined => {
+  const head = headOf[questionId]
+  return head === undefined ? undefined : read(text)[heads.indexOf(head)]
+}
