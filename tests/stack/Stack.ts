@@ -67,6 +67,8 @@ export class Child {
     child.stdout.pipe(log)
     child.stderr.pipe(log)
     this.process = child
+    alive.add(this)
+    child.once("exit", () => this.running || alive.delete(this))
   }
 
   get running() {
@@ -116,6 +118,10 @@ const generousLimits = {
   SERVICE_LIMITS_AUTHED_BURST_PER_MIN: "10000000",
   SERVICE_LIMITS_ANONYMOUS_PER_MIN: "10000000"
 }
+
+/** Children of stacks that are not stopped yet: a test run that dies leaves none behind. */
+const alive = new Set<Child>()
+process.once("exit", () => alive.forEach((child) => child.signal("SIGKILL")))
 
 export const startStack = async (options: StackOptions) => {
   const directory = mkdtempSync(join(tmpdir(), "quickagents-stack-"))

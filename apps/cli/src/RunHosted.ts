@@ -1,9 +1,9 @@
 /** `quickagent run --hosted`: the form in which a sandbox host starts a run. */
 import { fromHosted, HostedRequest, narrateTo, run } from "@quickagents/runner"
 import { type Envelope, exitCodes } from "@quickagents/schema"
-import { Effect, Schema } from "effect"
+import { Console, Effect, Schema } from "effect"
 import { text } from "node:stream/consumers"
-import { interruption } from "./Interruption.ts"
+import { listenForInterruption } from "./Interruption.ts"
 import { writeOutput } from "./OutputTarget.ts"
 
 const narrationFd = 3
@@ -18,17 +18,19 @@ const printLine = (envelope: Envelope) =>
 
 /** Answers the process exit code. A request that cannot be read has no envelope: there is no release to name in one. */
 export const runHosted: Effect.Effect<number> = Effect.gen(function*() {
+  const interrupted = yield* listenForInterruption
   const request = yield* decode(yield* Effect.promise(() => text(process.stdin)))
   const { envelope, output } = yield* run({
     ...fromHosted(request),
     narrate: narrateTo(narrationFd),
     onStep: () => {},
-    interrupted: interruption
+    interrupted
   })
   yield* writeOutput(output, outputFd)
   yield* printLine(envelope)
   return envelope.exitCode
 }).pipe(
-  Effect.catchTag("SchemaError", () => Effect.succeed(exitCodes.usage)),
-  Effect.orElseSucceed(() => exitCodes.cli)
+  // Of a request that is not one, nothing is repeated: it may hold secrets.
+  Effect.catchTag("SchemaError", () => Effect.as(Console.error("stdin holds no hosted request"), exitCodes.usage)),
+  Effect.catchTag("OutputNotWritten", () => Effect.as(Console.error("descriptor 4 does not take the output"), exitCodes.cli))
 )

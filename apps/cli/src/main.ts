@@ -3,7 +3,7 @@ import { NodeServices } from "@effect/platform-node"
 import { exitCodes } from "@quickagents/schema"
 import { Cause, Effect, Exit } from "effect"
 import { CliError, Command } from "effect/cli"
-import { runCommand } from "./RunCommand.ts"
+import { runCommand } from "./commands/Run.ts"
 
 const quickagent = Command.make("quickagent").pipe(
   Command.withDescription("Run QuickAgents."),

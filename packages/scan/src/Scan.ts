@@ -63,7 +63,8 @@ const withoutAnswer = (stage: StageId, judge: string): StageResult | undefined =
 
 type Services = AgentsSql | Audit.Audit | ObjectStore | Settings.Settings | SigningKeys | Judge | HttpClient.HttpClient | SqlClient.SqlClient
 
-const scan = Effect.fnUntraced(function*(version: VersionRow): Effect.fn.Return<void, never, Services> {
+/** One scan from where it is to its end; a defect leaves the version in `scanning`. Spec: SCAN-004. */
+export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Effect.fn.Return<void, never, Services> {
   const rows = yield* AgentsSql
   const sql = yield* SqlClient.SqlClient
   const settings = yield* Settings.Settings
@@ -209,7 +210,7 @@ export const ScanEntityLive = Layer.unwrap(
                 scanning = true
                 return Effect.gen(function*() {
                   const version = yield* Effect.orDie(rows.versionById(versionId))
-                  if (version?.status === "scanning") yield* scan(version)
+                  if (version?.status === "scanning") yield* scanVersion(version)
                 }).pipe(
                   workers.withPermits(1),
                   // A discarded scan leaves its version in `scanning`; reconcile finds it.

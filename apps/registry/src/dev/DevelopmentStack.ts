@@ -195,7 +195,12 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function*(
         HOST_CAPACITY: String(slots),
         ...(token === undefined ? {} : { HOST_ENROLMENT_TOKEN: token.token })
       },
-      ready: answers(`${baseUrl}/api/v1/x/runs/status`, async (response) => Option.isSome(takesRuns(await response.json()))),
+      // Both: after a restart the registry still counts the host that it saw a minute ago.
+      ready: Effect.zipWith(
+        Effect.map(tryPort(ports.host), (free) => free === undefined),
+        answers(`${baseUrl}/api/v1/x/runs/status`, async (response) => Option.isSome(takesRuns(await response.json()))),
+        (listens, online) => listens && online
+      ),
       readyWithin: "40 seconds",
       // Runs that the host holds may end first.
       stopWithin: "40 seconds"

@@ -27,11 +27,13 @@ class DemoFailed extends Data.TaggedError("DemoFailed")<{ readonly message: stri
 
 const agentName = "csv-summary"
 const example = join(projectRoot, "examples", agentName)
-const inputFile = join(projectRoot, "examples", "sales.csv")
+const inputFile = join(example, "sample", "sales.csv")
 const task = "Summarise the attached table."
 const scriptedLimit = "3 minutes"
 const modelLimit = "15 minutes"
 const shownBytes = 2_000
+/** Holds the receipt, which is shown sentence by sentence. */
+const envelopeFile = "envelope.json"
 
 const progress = makeProgress(process.stdout)
 
@@ -85,6 +87,8 @@ const withModel = Effect.fnUntraced(function*(baseUrl: string, model: PutRunMode
   progress.done(`hosted runs use ${model.provider} ${model.model} until the end of this demo`)
 })
 
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`
+
 const findingsOf = ({ holding }: AgentVersion) =>
   (holding ?? []).map(({ file, line, message, rule, stage }) =>
     `${stage} ${rule}${file === undefined ? "" : ` in ${file}${line === undefined ? "" : `:${line}`}`}: ${message}`
@@ -124,7 +128,7 @@ const publish = Effect.fnUntraced(function*(registry: RegistryClient) {
 const rowText = (row: RunStatusRow, run: Run) => {
   switch (row.status) {
     case "queued":
-      return `queued${run.queuePosition === null ? "" : `, position ${run.queuePosition}`}, ${run.holdCredits} credits held from ${run.payer}`
+      return `queued${run.queuePosition === null ? "" : `, position ${run.queuePosition}`}, ${counted(run.holdCredits, "credit")} held from ${run.payer}`
     case "claimed":
       return "claimed by a sandbox host"
     case "running":
@@ -132,7 +136,7 @@ const rowText = (row: RunStatusRow, run: Run) => {
     case "cancelled":
       return "cancelled"
     case "finished":
-      return `finished: ${row.outcome ?? "without an outcome"}${row.credits === undefined ? "" : `, ${row.credits} credits`}`
+      return `finished: ${row.outcome ?? "without an outcome"}${row.credits === undefined ? "" : `, ${counted(row.credits, "credit")} charged`}`
   }
 }
 
@@ -172,10 +176,10 @@ const showOutput = Effect.fnUntraced(function*(registry: RegistryClient, run: Ru
   const directory = yield* Effect.promise(() => mkdtemp(join(tmpdir(), "quickagents-output-")))
   const files = yield* unpackOutput(registry.output(run.id), directory)
   if (files.length === 0) return yield* new DemoFailed({ message: "output.tar is empty" })
-  for (const { bytes, path } of files) progress.done(`${join(directory, path)}  ${bytes} bytes`)
+  for (const { bytes, path } of files) progress.done(`${join(directory, path)}  ${counted(bytes, "byte")}`)
   for (const { path } of files) {
     const bytes = yield* Effect.promise(() => readFile(join(directory, path)))
-    if (bytes.includes(0)) continue
+    if (path === envelopeFile || bytes.includes(0)) continue
     progress.line("")
     progress.line(`--- ${path}`)
     for (const line of bytes.toString("utf8", 0, shownBytes).trimEnd().split("\n")) progress.line(line)
@@ -189,8 +193,8 @@ const showReceipt = (run: Run) => {
   if (receipt === null) return
   progress.line(`release  ${receipt.release.ref}  ${receipt.release.digest.slice(0, 19)}...`)
   progress.line(`attested by key ${receipt.release.attestationKeyId?.slice(0, 16) ?? "none"}, model ${receipt.model ?? "none"}`)
-  if (usage !== null) progress.line(`used     ${usage.turns} turns, ${usage.wallMs} ms, ${usage.credits} credits`)
-  for (const [tool, calls] of Object.entries(receipt.toolCalls)) progress.line(`called   ${tool}, ${calls} times`)
+  if (usage !== null) progress.line(`used     ${counted(usage.turns, "turn")}, ${usage.wallMs} ms, ${counted(usage.credits, "credit")}`)
+  for (const [tool, calls] of Object.entries(receipt.toolCalls)) progress.line(`called   ${tool}, ${counted(calls, "time")}`)
   for (const [part, sentences] of Object.entries(receipt.capabilities_enforced)) {
     for (const sentence of sentences) progress.line(`${part.padEnd(11)}${sentence}`)
   }
@@ -226,7 +230,7 @@ const showLedger = Effect.fnUntraced(function*(registry: RegistryClient, run: Ru
       message: `the lines add up to ${balance} and ${held} held, the account says ${account.balance} and ${account.held}`
     })
   }
-  progress.done(`balanced: ${lines.length} lines add up to ${account.balance} credits and ${account.held} held`)
+  progress.done(`balanced: ${lines.length} lines add up to ${counted(account.balance, "credit")} and ${account.held} held`)
 })
 
 const story = Effect.gen(function*() {

@@ -1,0 +1,405 @@
+import { NodeCrypto, NodeServices } from "@effect/platform-node"
+import { assert, it, layer } from "@effect/vitest"
+import { Agents, AgentsSql, migrations as catalogMigrations, Versions } from "@quickagents/catalog"
+import * as Identity from "@quickagents/identity"
+import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
+import { Audit, Database, DirectoryObjectStore, migrations as platformMigrations, Notifications, Settings } from "@quickagents/platform"
+import { freshDatabaseUrl } from "@quickagents/platform/testing"
+import type { Account, AgentVersion, DsseEnvelope } from "@quickagents/schema"
+import { Context, Effect, Fiber, FileSystem, Layer, Redacted, Scope, Stream } from "effect"
+import { SingleRunner } from "effect/cluster"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { createPublicKey, verify } from "node:crypto"
+import { manifestDigest, reportDigest } from "./Report.ts"
+import type { JudgeAnswer } from "./Judge.ts"
+import { Judge, JudgeFailed } from "./Judge.ts"
+import { JudgeLive, migrations, reconcileScans, ScanEntityLive, ScanStarterLive, SigningKeys } from "./index.ts"
+import { scanVersion } from "./Scan.ts"
+import type { Files } from "./TestPackages.ts"
+import { archiveOf, entry } from "./TestPackages.ts"
+
+const signingSeed = Buffer.alloc(32, 7).toString("base64")
+const settings: Settings.Values = {
+  ...Settings.read({ environment: { DATABASE_URL: "postgres://test" } }),
+  "orgs.staff": "the-staff",
+  "service.baseUrl": "https://registry.example",
+  "keys.signingKey": signingSeed
+}
+
+const NoNetwork = Layer.succeed(
+  HttpClient.HttpClient,
+  HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response(null, { status: 404 }))))
+)
+
+interface NodeOptions {
+  readonly url: string
+  readonly objects: string
+  readonly settings?: Partial<Settings.Values>
+  readonly judge?: Layer.Layer<Judge, unknown, Settings.Settings | HttpClient.HttpClient>
+  /** Wraps the rows that catalog and scan see. */
+  readonly rows?: (rows: AgentsSql["Service"]) => AgentsSql["Service"]
+}
+
+/** What a registry node is made of as far as versions and scans go. Several in a row may share a database. */
+const aNode = (options: NodeOptions) => {
+  const rows = Layer.effect(AgentsSql, Effect.map(AgentsSql, options.rows ?? ((given) => given))).pipe(Layer.provide(AgentsSql.layer))
+  return ScanEntityLive.pipe(
+    Layer.provideMerge(Versions.layer),
+    Layer.provideMerge(Layer.mergeAll(Agents.layer, ScanStarterLive, SigningKeys.layer, options.judge ?? JudgeLive)),
+    Layer.provideMerge(Layer.mergeAll(rows, Orgs.layer)),
+    Layer.provideMerge(
+      SingleRunner.layer({ shardingConfig: { entityMessagePollInterval: "100 millis", refreshAssignmentsInterval: "100 millis" } })
+    ),
+    Layer.provideMerge(Identity.layer),
+    Layer.provideMerge(memberships),
+    Layer.provideMerge(Layer.mergeAll(Audit.Audit.layer, Notifications.layer, DirectoryObjectStore.layer({ directory: options.objects }))),
+    Layer.provideMerge(
+      Database.layer({
+        url: Redacted.make(options.url),
+        maxConnections: 8,
+        applicationName: "test",
+        migrations: { ...platformMigrations, ...Identity.migrations, ...orgsMigrations, ...catalogMigrations, ...migrations }
+      })
+    ),
+    Layer.provideMerge(Layer.mergeAll(Layer.succeed(Settings.Settings, { ...settings, ...options.settings }), NodeCrypto.layerDigest, NoNetwork)),
+    Layer.provideMerge(NodeServices.layer)
+  )
+}
+type Node = Layer.Success<ReturnType<typeof aNode>>
+
+const aPlace = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  return { url: yield* freshDatabaseUrl, objects: yield* fs.makeTempDirectoryScoped() }
+}).pipe(Effect.provide(NodeServices.layer))
+
+const freshNode = (options: Omit<NodeOptions, "url" | "objects"> = {}) =>
+  Layer.unwrap(Effect.map(aPlace, (place) => aNode({ ...place, ...options })))
+
+const aPerson = Effect.fnUntraced(function*(handle: string) {
+  const account = yield* (yield* Identity.Accounts).ensure({
+    subject: `oidc:${handle}`,
+    email: `${handle}@example.com`,
+    emailVerified: true,
+    handle,
+    displayName: handle
+  })
+  const actor: Account = {
+    accountId: account.id,
+    handle,
+    emailVerified: true,
+    staff: false,
+    credential: { kind: "session", id: "test" },
+    scopes: "all"
+  }
+  return actor
+})
+
+const packageOf = (name: string, version: string, more = "", files: Files = {}) =>
+  archiveOf(
+    ...Object.entries({
+      "agent.yaml": `schemaVersion: 2\nname: ${name}\nversion: ${version}\ndescription: Writes meeting notes.\nmodes: [autonomous]\n${more}`,
+      "AGENT.md": "# Notes\n\nRead the notes you are given and write a summary.\n",
+      ...files
+    }).map(([path, data]) => entry({ name: path, data }))
+  )
+
+const submit = Effect.fnUntraced(function*(actor: Account, name: string, archive: Uint8Array) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* fs.makeTempFileScoped()
+  yield* fs.writeFile(path, archive)
+  return yield* (yield* Versions).submit(actor, actor.handle, name, path)
+}, Effect.scoped, Effect.orDie)
+
+const anAgent = Effect.fnUntraced(function*(handle: string, name: string) {
+  const actor = yield* aPerson(handle)
+  yield* Effect.orDie((yield* Agents).create(actor, { namespace: handle, name }))
+  return actor
+})
+
+/** The version once its scan has ended. */
+const decided = Effect.fnUntraced(function*(actor: Account, version: AgentVersion) {
+  const versions = yield* Versions
+  const events = yield* Effect.orDie(versions.events(actor, version.namespace, version.name, version.version, 0))
+  yield* Stream.runDrain(events)
+  return yield* Effect.orDie(versions.get(actor, version.namespace, version.name, version.version))
+})
+const scanned = (actor: Account, name: string, archive: Uint8Array) =>
+  Effect.flatMap(submit(actor, name, archive), (version) => decided(actor, version))
+
+const status = (actor: Account, version: AgentVersion) =>
+  Effect.map(Effect.flatMap(Versions, (versions) => Effect.orDie(versions.get(actor, version.namespace, version.name, version.version))), (v) => v.status)
+const until = (condition: Effect.Effect<boolean, never, Node>) =>
+  condition.pipe(Effect.repeat({ until: (met) => met, times: 500 }), Effect.delay("20 millis"), Effect.asVoid)
+
+/** DSSE as its specification says it, written once more. */
+const isSignedBy = (envelope: typeof DsseEnvelope.Type, publicKey: string) => {
+  const payload = Buffer.from(envelope.payload, "base64")
+  const signed = Buffer.concat([
+    Buffer.from(`DSSEv1 ${envelope.payloadType.length} ${envelope.payloadType} ${payload.length} `),
+    payload
+  ])
+  const key = createPublicKey({ key: Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), Buffer.from(publicKey, "base64")]), format: "der", type: "spki" })
+  return verify(null, signed, key, Buffer.from(envelope.signatures[0]!.sig, "base64"))
+}
+
+layer(freshNode(), { timeout: "60 seconds", excludeTestServices: true })("a submitted version", (it) => {
+  it.effect("[SCAN-001] [SCAN-003] passes the ten stages and is published with a report and an attestation that the registry's key signed", () =>
+    Effect.gen(function*() {
+      const ada = yield* anAgent("ada", "notes")
+      const archive = packageOf("ada/notes", "1.0.0", "capabilities:\n  filesystem:\n    read: ['**']\n")
+      const submitted = yield* submit(ada, "notes", archive)
+      assert.strictEqual(submitted.status, "scanning")
+      const version = yield* decided(ada, submitted)
+      assert.deepInclude(version, { status: "published", scanStatus: "scanned", signed: true, modes: ["autonomous"] })
+      assert.deepStrictEqual(version.pipeline.map(({ stage }) => stage), ["S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10"])
+      assert.isNotNull(version.publishedAt)
+
+      const versions = yield* Versions
+      const { envelope, report } = yield* Effect.orDie(versions.report(null, "ada", "notes", "1.0.0"))
+      const attestation = yield* Effect.orDie(versions.attestation(null, "ada", "notes", "1.0.0"))
+      const [key] = yield* (yield* SigningKeys).list
+      assert.strictEqual(key?.status, "active")
+      for (const signed of [envelope, attestation]) assert.isTrue(isSignedBy(signed, key!.publicKey))
+      const altered = { ...attestation, payload: Buffer.from(Buffer.from(attestation.payload, "base64").toString().replace("1.0.0", "1.0.1")).toString("base64") }
+      assert.isFalse(isSignedBy(altered, key!.publicKey))
+
+      const statement = JSON.parse(Buffer.from(attestation.payload, "base64").toString()) as any
+      assert.deepStrictEqual(statement.subject, [{ name: "ada/notes@1.0.0", digest: { sha256: version.archive.digest.slice(7) } }])
+      assert.strictEqual(statement.predicateType, "https://registry.example/attestation/scan/v1")
+      assert.deepInclude(statement.predicate, {
+        verdict: report.verdict,
+        report: { digest: reportDigest(report) },
+        manifest: { digest: manifestDigest(version.manifest!) },
+        capabilities: version.manifest!.capabilities,
+        submitter: "ada",
+        source: { kind: "upload" }
+      })
+      assert.deepStrictEqual(JSON.parse(Buffer.from(envelope.payload, "base64").toString()), report)
+      const sql = yield* SqlClient.SqlClient
+      const actions = yield* sql<{ action: string }>`SELECT action FROM audit_entries WHERE target = 'ada/notes@1.0.0' ORDER BY id`
+      assert.deepStrictEqual(actions.map(({ action }) => action), ["version.submit", "version.published"])
+      const release = yield* Effect.orDie(versions.resolve("ada/notes", ada))
+      assert.deepStrictEqual(JSON.parse((yield* versions.releaseById(release.versionId))!.attestation!), attestation)
+    }))
+
+  it.effect("is blocked when it is hostile, and says which finding", () =>
+    Effect.gen(function*() {
+      const bob = yield* anAgent("bob", "evil")
+      const eicar = "X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
+      const version = yield* scanned(bob, "evil", packageOf("bob/evil", "1.0.0", "", { "data.txt": eicar }))
+      assert.strictEqual(version.status, "blocked")
+      assert.strictEqual(version.verdict, "blocked")
+      assert.deepInclude(version.holding?.[0], { stage: "S4", rule: "eicar", file: "data.txt" })
+      const failed = yield* Effect.flip(Effect.flatMap(Versions, (versions) => versions.resolve("bob/evil", bob)))
+      assert.strictEqual(failed._tag, "NotFound")
+
+      const linked = yield* scanned(bob, "evil", archiveOf(
+        entry({ name: "agent.yaml", data: "schemaVersion: 2\nname: bob/evil\nversion: 1.0.1\n" }),
+        entry({ name: "AGENT.md", type: "2", link: "/etc/passwd" })
+      ))
+      assert.strictEqual(linked.status, "blocked")
+      assert.deepStrictEqual(linked.pipeline.map(({ stage }) => stage), ["S1"])
+      const wrong = yield* scanned(bob, "evil", packageOf("bob/evil", "1.0.2", "intake: 7\n"))
+      assert.strictEqual(wrong.status, "blocked")
+      assert.deepStrictEqual(wrong.pipeline.map(({ stage }) => stage), ["S1", "S2"])
+      assert.isFalse(wrong.signed)
+    }))
+
+  it.effect("with a credential in a file waits for a person, who publishes it with the attestation it has", () =>
+    Effect.gen(function*() {
+      const cleo = yield* anAgent("cleo", "leaky")
+      const key = ["-----BEGIN RSA PRIVATE", " KEY-----\n"].join("") + `${"MIIEpAIBAAKCAQEA".repeat(20)}\n` + ["-----END RSA PRIVATE", " KEY-----\n"].join("")
+      const version = yield* scanned(cleo, "leaky", packageOf("cleo/leaky", "1.0.0", "", { "key.pem": key }))
+      assert.strictEqual(version.status, "needs_review")
+      assert.include(version.holding?.map(({ stage }) => stage), "S5")
+      assert.notInclude(JSON.stringify(version), "MIIEpAIBAAKCAQEA")
+      const reviewer: Account = { ...(yield* aPerson("reviewer")), staff: true }
+      const versions = yield* Versions
+      const own = yield* Effect.flip(versions.review({ ...cleo, staff: true }, "cleo", "leaky", "1.0.0", "publish", "Mine."))
+      assert.strictEqual(own._tag, "Forbidden")
+      const now = yield* Effect.orDie(versions.review(reviewer, "cleo", "leaky", "1.0.0", "publish", "An example key."))
+      assert.deepInclude(now, { status: "published", signed: true })
+    }))
+
+  it.effect("is compared with the last published version's grants", () =>
+    Effect.gen(function*() {
+      const dora = yield* anAgent("dora", "wider")
+      const first = yield* scanned(dora, "wider", packageOf("dora/wider", "1.0.0"))
+      assert.strictEqual(first.status, "published")
+      yield* scanned(dora, "wider", packageOf("dora/wider", "1.1.0", "capabilities:\n  network:\n    egress: ['example.com:443']\n"))
+      const { report } = yield* Effect.orDie(Effect.flatMap(Versions, (versions) => versions.report(dora, "dora", "wider", "1.1.0")))
+      const findings = report.stages.find(({ stage }) => stage === "S6")?.findings ?? []
+      assert.isTrue(findings.some(({ message }) => message.includes("1.0.0")), JSON.stringify(findings))
+    }))
+})
+
+layer(freshNode({ settings: { "judge.provider": "none" } }), { timeout: "60 seconds", excludeTestServices: true })("without a judge", (it) => {
+  it.effect("S9 is skipped and says so, and every version waits for a person", () =>
+    Effect.gen(function*() {
+      const ada = yield* anAgent("ada", "notes")
+      const version = yield* scanned(ada, "notes", packageOf("ada/notes", "1.0.0"))
+      assert.strictEqual(version.status, "needs_review")
+      assert.deepStrictEqual(version.holding?.map(({ rule, stage }) => `${stage} ${rule}`), ["S0 pipeline-error"])
+      assert.strictEqual(version.pipeline.find(({ stage }) => stage === "S9")?.status, "skipped")
+      const { report } = yield* Effect.orDie(Effect.flatMap(Versions, (versions) => versions.report(ada, "ada", "notes", "1.0.0")))
+      assert.strictEqual(report.stages.find(({ stage }) => stage === "S9")?.detail, "No judge is configured")
+    }))
+})
+
+/** A judge whose answer the test decides at each call. */
+const controlled = () => {
+  const state = { asked: 0, answering: 0, most: 0, answer: Effect.succeed({ probability: 0, inputTokens: 0 }) as Effect.Effect<JudgeAnswer, JudgeFailed> }
+  const judge = Layer.succeed(Judge, {
+    provider: "local",
+    model: "test-1",
+    hosted: false,
+    ask: () =>
+      Effect.suspend(() => {
+        state.asked++
+        state.answering++
+        state.most = Math.max(state.most, state.answering)
+        return state.answer
+      }).pipe(Effect.ensuring(Effect.sync(() => state.answering--)))
+  })
+  return { state, judge }
+}
+
+const broken = controlled()
+layer(freshNode({ judge: broken.judge }), { timeout: "60 seconds", excludeTestServices: true })("a scan that breaks", (it) => {
+  it.effect("[SCAN-004] [JOB-003] leaves its version in scanning; reconcile starts it again, and past 30 minutes hands it to a person", () =>
+    Effect.gen(function*() {
+      const ada = yield* anAgent("ada", "notes")
+      const sql = yield* SqlClient.SqlClient
+      broken.state.answer = Effect.die(new Error("a bug in a stage"))
+      const version = yield* submit(ada, "notes", packageOf("ada/notes", "1.0.0"))
+      yield* until(Effect.sync(() => broken.state.asked > 0))
+      const replied = sql`SELECT 1 FROM cluster_replies`.pipe(Effect.orDie, Effect.map((rows) => rows.length > 0))
+      yield* until(replied)
+      assert.strictEqual(yield* status(ada, version), "scanning")
+
+      // Just now it got on: nobody interferes.
+      assert.strictEqual(yield* reconcileScans, 0)
+      broken.state.answer = Effect.succeed({ probability: 0, inputTokens: 0 })
+      yield* sql`UPDATE versions SET progressed_at = now() - interval '61 seconds' WHERE id = ${version.id}`
+      assert.strictEqual(yield* reconcileScans, 1)
+      assert.strictEqual((yield* decided(ada, version)).status, "published")
+
+      broken.state.answer = Effect.die(new Error("a bug in a stage"))
+      const second = yield* submit(ada, "notes", packageOf("ada/notes", "1.0.1"))
+      yield* sql`ALTER TABLE versions DISABLE TRIGGER versions_stay`
+      yield* sql`UPDATE versions SET created_at = now() - interval '29 minutes' WHERE id = ${second.id}`
+      yield* reconcileScans
+      assert.strictEqual(yield* status(ada, second), "scanning")
+      yield* sql`UPDATE versions SET created_at = now() - interval '31 minutes' WHERE id = ${second.id}`
+      yield* sql`ALTER TABLE versions ENABLE TRIGGER versions_stay`
+      yield* reconcileScans
+      const late = yield* decided(ada, second)
+      assert.strictEqual(late.status, "needs_review")
+      assert.deepStrictEqual(late.holding?.map(({ rule, stage }) => `${stage}/${rule}`), ["S0/pipeline-error"])
+      const entries = yield* sql`SELECT 1 FROM audit_entries WHERE action = 'version.needs_review' AND target = 'ada/notes@1.0.1'`
+      assert.lengthOf(entries, 1)
+    }))
+})
+
+const slow = controlled()
+layer(freshNode({ judge: slow.judge, settings: { "queue.workers": 1 } }), { timeout: "60 seconds", excludeTestServices: true })("a node", (it) => {
+  it.effect("scans as many versions at once as it has workers", () =>
+    Effect.gen(function*() {
+      const ada = yield* anAgent("ada", "notes")
+      const running = Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        return yield* sql<{ id: string }>`
+          SELECT version_id AS id FROM version_events e WHERE event = 'stage'
+          GROUP BY version_id HAVING NOT bool_or(data ->> 'stage' = 'S10')`
+      }).pipe(Effect.orDie)
+      slow.state.answer = Effect.never
+      const versions = yield* Effect.forEach([1, 2, 3], (n) => submit(ada, "notes", packageOf("ada/notes", `1.0.${n}`)))
+      yield* until(Effect.sync(() => slow.state.asked > 0))
+      assert.lengthOf(yield* running, 1)
+      for (const version of versions.slice(1)) assert.isEmpty((yield* Effect.orDie((yield* Versions).get(ada, "ada", "notes", version.version))).pipeline)
+    }))
+})
+
+/** Lets the test's clock run until the fiber ends; between its steps the database takes real time. */
+const untilDone = <A>(fiber: Fiber.Fiber<A>) =>
+  Effect.gen(function*() {
+    while (fiber.pollUnsafe() === undefined) {
+      yield* TestClock.adjust("1 second")
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 2)))
+    }
+  })
+
+const failing = controlled()
+layer(freshNode({ judge: failing.judge }), { timeout: "60 seconds" })("a stage that fails", (it) => {
+  it.effect("[JOB-006] is tried five times with growing pauses, and then holds the version", () =>
+    Effect.gen(function*() {
+      const ada = yield* anAgent("ada", "notes")
+      const rows = yield* AgentsSql
+      const archive = packageOf("ada/notes", "1.0.0")
+      const clock = yield* TestClock.make()
+      const starts: Array<number> = []
+      failing.state.answer = Effect.suspend(() => {
+        starts.push(clock.currentTimeMillisUnsafe())
+        return Effect.fail(new JudgeFailed({ kind: "judge-error" }))
+      })
+      const version = yield* submit(ada, "notes", archive)
+      const row = (yield* rows.versionById(version.id))!
+      const fiber = yield* Effect.forkChild(scanVersion(row))
+      yield* untilDone(fiber)
+      const held = yield* Effect.orDie((yield* Versions).get(ada, "ada", "notes", "1.0.0"))
+      assert.strictEqual(held.status, "needs_review")
+      assert.strictEqual(held.pipeline.find(({ stage }) => stage === "S9")?.status, "failed")
+    }))
+})
+
+it.live("[JOB-006] a scan that dies between any two stages goes on where it was, and no finished stage runs again", () =>
+  Effect.gen(function*() {
+    const place = yield* aPlace
+    const order = ["S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10"] as const
+    const { judge, state } = controlled()
+    let version: AgentVersion | undefined
+    let askedOnce = 0
+    /** Runs a node until it is about to start `stage`, and kills it there; without one to the end of the scan. */
+    const life = Effect.fnUntraced(function*(stage: string | null) {
+      const scope = yield* Scope.make()
+      let reached = false
+      const stop = (rows: AgentsSql["Service"]): AgentsSql["Service"] => ({
+        ...rows,
+        addEvent: (id, event, data, now) => {
+          const about = data as { readonly stage?: string; readonly status?: string }
+          if (about.stage !== stage || about.status !== "running") return rows.addEvent(id, event, data, now)
+          reached = true
+          return Effect.never
+        }
+      })
+      const context = yield* Layer.buildWithScope(aNode({ ...place, judge, rows: stop }), scope)
+      yield* Effect.gen(function*() {
+        if (version === undefined) {
+          const ada = yield* anAgent("ada", "notes")
+          version = yield* submit(ada, "notes", packageOf("ada/notes", "1.0.0"))
+        }
+        const submitted = version
+        const ada = yield* aPerson("ada")
+        yield* stage === null
+          ? until(Effect.map(status(ada, submitted), (now) => now !== "scanning"))
+          : until(Effect.sync(() => reached))
+        if (stage === "S10") askedOnce = state.asked
+        if (stage !== null) return
+        assert.strictEqual(yield* status(ada, submitted), "published")
+        const sql = yield* SqlClient.SqlClient
+        const ran = yield* sql<{ stage: string; times: number }>`
+          SELECT data ->> 'stage' AS stage, count(*)::integer AS times FROM version_events
+          WHERE event = 'stage' AND data ->> 'status' = 'running' GROUP BY 1`
+        assert.deepStrictEqual(Object.fromEntries(ran.map(({ stage, times }) => [stage, times])), {
+          S1: 1,
+          ...Object.fromEntries(order.map((id) => [id, 1]))
+        })
+      }).pipe(Effect.provideContext(context as Context.Context<Node>), Effect.ensuring(Scope.close(scope, { _tag: "Success", value: undefined } as never)))
+    })
+    for (const stage of order) yield* life(stage)
+    yield* life(null)
+    assert.isAbove(askedOnce, 0)
+    assert.strictEqual(state.asked, askedOnce)
+  }).pipe(Effect.scoped), 60_000)
