@@ -192,6 +192,9 @@ export const startStack = async (options: StackOptions) => {
   const sql = <Row extends object>(statement: (sql: PgClient.PgClient) => Effect.Effect<ReadonlyArray<Row>, unknown>) =>
     runtime.runPromise(Effect.flatMap(PgClient.PgClient, (client) => Effect.orDie(statement(client))))
 
+  /** An effect on the deployment's database. */
+  const query = <A, E>(effect: (sql: PgClient.PgClient) => Effect.Effect<A, E>) => Effect.flatMap(PgClient.PgClient, effect)
+
   const person = (handle: string, scopes: ReadonlyArray<Scope> = allScopes): Promise<Person> =>
     runtime.runPromise(Effect.gen(function*() {
       const { id } = yield* (yield* Accounts).ensure({
@@ -270,7 +273,7 @@ export const startStack = async (options: StackOptions) => {
     rmSync(directory, { recursive: true, force: true })
   }
 
-  return { directory, databaseUrl, urls, nodes, hosts, addHost, hostsOnline, ready, staff, person, org, sql, request, call, stop, runtime }
+  return { directory, databaseUrl, urls, nodes, hosts, addHost, hostsOnline, ready, staff, person, org, sql, query, request, call, stop, runtime }
 }
 
 export type Stack = Awaited<ReturnType<typeof startStack>>

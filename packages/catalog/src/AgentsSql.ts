@@ -222,7 +222,7 @@ const make = Effect.gen(function*() {
     addEvent: (id: string, event: "stage" | "status", data: unknown, now: Date) =>
       sql`
         WITH next AS (UPDATE versions SET event_seq = event_seq + 1, progressed_at = ${now} WHERE id = ${id} RETURNING id, event_seq)
-        INSERT INTO version_events (version_id, seq, event, data) SELECT id, event_seq, ${event}::text, ${json(data)}::jsonb FROM next`,
+        INSERT INTO version_events (version_id, seq, event, data) SELECT id, event_seq, ${event}::text, ${json(data)}::jsonb FROM next`.pipe(Effect.asVoid),
     events: (id: string, after: number) =>
       sql<{ seq: number; event: "stage" | "status"; data: Record<string, unknown> }>`
         SELECT seq, event, data FROM version_events WHERE version_id = ${id} AND seq > ${after} ORDER BY seq LIMIT 500`,

@@ -286,12 +286,11 @@ export class Versions extends Context.Service<Versions, {
           Effect.tap((found) => Effect.sync(() => (last = found.at(-1)?.seq ?? last)))
         )
         const ended = Effect.map(Effect.orDie(rows.versionById(row.id)), (current) => current === null || terminal.includes(current.status))
-        const wakeUps = Stream.merge(
-          Stream.filter(notifications.on("version_events"), (id) => id === row.id),
-          Stream.tick(lookAgain)
-        )
-        return Stream.fromEffect(look).pipe(
-          Stream.concat(Stream.mapEffect(wakeUps, () => look)),
+        return Stream.unwrap(
+          Effect.map(notifications.subscribe("version_events"), (notified) =>
+            Stream.merge(Stream.filter(notified, (id) => id === row.id), Stream.tick(lookAgain)))
+        ).pipe(
+          Stream.mapEffect(() => look),
           Stream.mapEffect((found) => {
             const end = found.some(({ data, event }) => event === "status" && terminal.includes(data["status"] as VersionStatus))
             return found.length > 0 ? Effect.succeed({ found, end }) : Effect.map(ended, (end) => ({ found, end }))

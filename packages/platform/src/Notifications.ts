@@ -5,11 +5,15 @@
  * ours, never a caller's.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, PubSub, Queue, RcMap, Schedule, Stream } from "effect"
+import { Context, Deferred, Effect, Layer, PubSub, Queue, RcMap, Schedule, Stream } from "effect"
+import type { Scope } from "effect"
 
 export class Notifications extends Context.Service<Notifications, {
-  /** Payloads of the channel's notifications from now on. */
-  readonly on: (channel: string) => Stream.Stream<string>
+  /**
+   * Payloads of the channel's notifications. What is sent after this effect has
+   * answered is heard: look at the rows after it, and nothing falls between.
+   */
+  readonly subscribe: (channel: string) => Effect.Effect<Stream.Stream<string>, never, Scope.Scope>
 }>()("platform/Notifications") {
   static readonly layer = Layer.effect(
     Notifications,
@@ -19,8 +23,10 @@ export class Notifications extends Context.Service<Notifications, {
         lookup: (channel: string) =>
           Effect.gen(function*() {
             const hub = yield* PubSub.sliding<string>(1024)
+            const listening = yield* Deferred.make<void>()
             yield* Effect.gen(function*() {
               const notifications = yield* sql.listen(channel)
+              yield* Deferred.succeed(listening, undefined)
               while (true) {
                 const notification = yield* Queue.take(notifications)
                 yield* PubSub.publish(hub, notification.payload)
@@ -31,13 +37,15 @@ export class Notifications extends Context.Service<Notifications, {
               Effect.retry(Schedule.spaced("1 second")),
               Effect.forkScoped
             )
+            // A database that does not answer is no reason not to answer: who waits looks by itself, too.
+            yield* Effect.timeoutOption(Deferred.await(listening), "2 seconds")
             return hub
           }),
         idleTimeToLive: "1 minute"
       })
       return Notifications.of({
-        on: (channel) =>
-          Stream.unwrap(Effect.map(RcMap.get(channels, channel), (hub) => Stream.fromPubSub(hub)))
+        subscribe: (channel) =>
+          Effect.map(Effect.flatMap(RcMap.get(channels, channel), PubSub.subscribe), (subscription) => Stream.fromSubscription(subscription))
       })
     })
   )

@@ -41,10 +41,10 @@ export const decidePolicy = (options: {
     const missing = unprovided(manifest, options.mode)
     if (missing.length > 0) return yield* policyFailed("capability-refused", `This runner does not provide ${missing.join(", ")}`)
     const declared = manifest.secrets ?? []
-    const given = options.secrets.filter(({ deliver, name }) =>
-      deliver === "env" && declared.some((secret) => secret.name === name && (secret.deliver ?? "env") === "env")
-    )
+    const given = options.secrets.filter(({ name }) => declared.some((secret) => secret.name === name))
     const absent = declared.filter(({ name }) => !given.some((secret) => secret.name === name))
+    // Only browsers and remote servers take the other kinds, and releases with those are refused above.
+    const delivered = given.filter(({ deliver }) => deliver === "env")
     const required = absent.find(({ required }) => required !== false)
     if (required !== undefined) return yield* policyFailed("secret-absent", `The secret ${required.name} is not set`)
     const { exec, filesystem, network } = manifest.capabilities ?? {}
@@ -56,7 +56,7 @@ export const decidePolicy = (options: {
       egress: network?.egress ?? [],
       seconds: Math.min(caps.seconds, manifest.budgets?.seconds ?? caps.seconds),
       turns: Math.min(caps.turns, manifest.budgets?.turns ?? caps.turns),
-      secrets: given.map(({ name, value }) => ({ name, value })),
+      secrets: delivered.map(({ name, value }) => ({ name, value })),
       absentSecrets: absent.map(({ name }) => name)
     }
   })

@@ -3,16 +3,18 @@ import type { RunnerReceipt } from "@quickagents/schema"
 import type { Progress } from "./Harness.ts"
 import type { Policy } from "./Policy.ts"
 
-const filesystem = ({ read, write }: Policy, proxied: boolean) => [
+const filesystem = ({ commands, read, write }: Policy, proxied: boolean) => [
   read.length === 0
     ? "fs_read and fs_list are not given to the agent"
     : `fs_read and fs_list refuse every path outside ${read.join(", ")} and every symbolic link`,
   write.length === 0
     ? "fs_write is not given to the agent"
     : `fs_write refuses every path outside ${write.join(", ")} and every symbolic link`,
-  proxied
-    ? "programs see the file system that the host gives the run"
-    : "programs run with the file access of the user who started the run"
+  ...(commands.length === 0 ? [] : [
+    proxied
+      ? "programs see the file system that the host gives the run"
+      : "programs have the file access of the user who started the run"
+  ])
 ]
 
 const exec = ({ commands }: Policy) => [
@@ -26,7 +28,7 @@ const network = ({ commands, egress }: Policy, proxied: boolean) => {
     ? "fetch is not given to the agent"
     : `fetch refuses every host and port but ${egress.join(", ")} and follows no redirect`
   if (proxied) return [tool, "the host's egress proxy lets out nothing but the listed hosts and ports"]
-  return [tool, ...(commands.length === 0 ? [] : ["programs reach the network as the user who started the run"])]
+  return [tool, ...(commands.length === 0 ? [] : ["programs have the network access of the user who started the run"])]
 }
 
 const secrets = (used: ReadonlyArray<string>) =>

@@ -113,7 +113,7 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
     Effect.catchCause((cause) => Effect.as(Effect.logDebug("host does not answer", cause), true))
   )
 
-  const wakeUps = yield* (yield* Notifications).on("runs_queued").pipe(Stream.toQueue({ capacity: 1, strategy: "sliding" }))
+  const wakeUps = yield* Stream.toQueue(yield* (yield* Notifications).subscribe("runs_queued"), { capacity: 1, strategy: "sliding" })
   yield* Effect.gen(function*() {
     while (yield* look) {
       yield* Effect.raceFirst(Effect.ignore(Queue.take(wakeUps)), Effect.sleep(pollEvery))

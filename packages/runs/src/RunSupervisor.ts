@@ -99,7 +99,9 @@ const supervise = Effect.fnUntraced(function*(
 
   let manifest: Manifest | null = null
   if (run.status === "claimed") {
-    if (run.cancelRequestedAt !== null) {
+    // Handed over by a supervisor that died: what ran there is followed and settled, not lost.
+    const held = run.cancelRequestedAt === null ? false : (yield* unreachable(connection.rpc.Health())).runs.includes(run.id)
+    if (run.cancelRequestedAt !== null && !held) {
       yield* ledger.end(endOf(run, { ...lost, interrupted: true }, { outcome: "interrupted", charge: "nothing" }, {
         errorClass: "cancelled",
         receipt: null,

@@ -18,6 +18,7 @@ import { RunsSql } from "./RunsSql.ts"
 
 const maxInputBytes = 10 * 1024 * 1024
 const inputLifeMs = 86_400_000
+const idempotencyLifeMs = 86_400_000
 const newest = 50
 /** A stream looks by itself this often, in case a notification was lost. */
 const lookAgain = "5 seconds"
@@ -129,6 +130,8 @@ export class Runs extends Context.Service<Runs, {
       const create = Effect.fnUntraced(function*(actor: Account, request: CreateRun, idempotencyKey: string | null) {
         if (idempotencyKey !== null) {
           // A first attempt that was stored and cut off before it answered.
+          const since = new Date((yield* Clock.currentTimeMillis) - idempotencyLifeMs)
+          yield* Effect.orDie(rows.expireIdempotencyKey(actor.accountId, idempotencyKey, since))
           const before = yield* Effect.orDie(rows.byIdempotencyKey(actor.accountId, idempotencyKey))
           if (before !== null) return recordOf(before)
         }
@@ -173,33 +176,34 @@ export class Runs extends Context.Service<Runs, {
       const events = Effect.fnUntraced(function*(actor: Account, id: string, after: number) {
         yield* readable(actor, id)
         let last = after
-        const wakeUps = Stream.merge(
-          Stream.filter(notifications.on("run_events"), (runId) => runId === id),
-          Stream.tick(lookAgain)
-        )
         const look = Effect.suspend(() => Effect.orDie(rows.events(id, last, 500))).pipe(
           Effect.tap((found) => Effect.sync(() => (last = found.at(-1)?.seq ?? last)))
         )
         // A run that ended before `after` has nothing more to tell than that it is done.
-        const finished = Effect.map(Effect.orDie(rows.byId(id)), (row) => row?.status === "finished" || row?.status === "cancelled")
-        const rowsUntilEnd = Stream.fromEffect(look).pipe(
-          Stream.concat(Stream.mapEffect(wakeUps, () => look)),
+        const ended = Effect.map(Effect.orDie(rows.byId(id)), (row) => row?.status === "finished" || row?.status === "cancelled")
+        const untilEnd = Stream.unwrap(
+          Effect.map(notifications.subscribe("run_events"), (notified) =>
+            Stream.merge(Stream.filter(notified, (runId) => runId === id), Stream.tick(lookAgain)))
+        ).pipe(
+          Stream.mapEffect(() => look),
           Stream.mapEffect((found) =>
-            found.length > 0 ? Effect.succeed({ found, end: found.some(isTerminal) }) : Effect.map(finished, (end) => ({ found, end }))
+            found.length > 0 ? Effect.succeed({ found, end: found.some(isTerminal) }) : Effect.map(ended, (end) => ({ found, end }))
           ),
           Stream.takeUntil(({ end }) => end),
           Stream.flatMap(({ end, found }) =>
-            Stream.fromIterable([
+            Stream.fromIterable<typeof RunEvent.Type>([
               ...found.map(({ data, event, seq }) => ({ id: String(seq), event, data: JSON.stringify(data) })),
               ...(end ? [{ id: String(last), event: "done" as const, data: "{}" }] : [])
             ])
           )
         )
-        return Stream.merge(
-          Stream.map(rowsUntilEnd, (event): typeof RunEvent.Type => event),
-          Stream.fromEffect(Effect.delay(Effect.sync((): typeof RunEvent.Type => ({ id: String(last), event: "timeout", data: "{}" })), settings["runs.streamTimeout"])),
-          { haltStrategy: "left" }
-        ).pipe(Stream.takeUntil(({ event }) => event === "timeout" || event === "done"))
+        const timeout = Effect.delay(
+          Effect.sync((): typeof RunEvent.Type => ({ id: String(last), event: "timeout", data: "{}" })),
+          settings["runs.streamTimeout"]
+        )
+        return Stream.merge(untilEnd, Stream.fromEffect(timeout), { haltStrategy: "left" }).pipe(
+          Stream.takeUntil(({ event }) => event === "timeout" || event === "done")
+        )
       })
 
       const cancel = Effect.fnUntraced(function*(actor: Account, id: string) {
@@ -305,13 +309,13 @@ export class Runs extends Context.Service<Runs, {
   )
 }
 
-/** Uploads that no run took within a day, and their objects. Called by a cron. */
+/** Uploads that no run took within a day or whose run has ended, and their objects. Called by a cron. */
 export const sweepInputs = Effect.gen(function*() {
   const rows = yield* RunsSql
   const objects = yield* ObjectStore
   const before = new Date((yield* Clock.currentTimeMillis) - inputLifeMs)
   while (true) {
-    const dropped = yield* rows.dropUnclaimedInputs(before, 200)
+    const dropped = yield* rows.dropSpentInputs(before, 200)
     yield* Effect.forEach(dropped, ({ object }) => objects.remove(object as Digest), { discard: true })
     if (dropped.length < 200) return
   }

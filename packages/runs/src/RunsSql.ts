@@ -79,6 +79,9 @@ const make = Effect.gen(function*() {
     byId: (id: string) => sql<RunRow>`SELECT ${record} FROM runs WHERE id = ${id}`.pipe(Effect.map(one)),
     byIdempotencyKey: (accountId: string, key: string) =>
       sql<RunRow>`SELECT ${record} FROM runs WHERE account_id = ${accountId} AND idempotency_key = ${key}`.pipe(Effect.map(one)),
+    /** A key is good for a day; then it may name another run. */
+    expireIdempotencyKey: (accountId: string, key: string, since: Date) =>
+      sql`UPDATE runs SET idempotency_key = NULL WHERE account_id = ${accountId} AND idempotency_key = ${key} AND created_at < ${since}`,
     newest: (accountId: string, limit: number) =>
       sql<RunRow>`SELECT ${record} FROM runs WHERE account_id = ${accountId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
     secretsOf: (id: string) =>
@@ -161,13 +164,13 @@ const make = Effect.gen(function*() {
       sql<RunInputRecord>`
         SELECT id, name, bytes::integer, digest, object, data_key FROM run_inputs
         WHERE account_id = ${accountId} AND run_id IS NULL AND id IN ${sql.in(ids)}`,
-    /** Removes uploads that no run took; answers the objects that nothing refers to any more. */
-    dropUnclaimedInputs: (before: Date, limit: number) =>
+    /** Removes uploads that no run took since `before`, and those whose run has ended; answers their objects, each sealed under a key of its own. */
+    dropSpentInputs: (before: Date, limit: number) =>
       sql<{ object: string }>`
-        WITH dropped AS (
-          DELETE FROM run_inputs WHERE id IN (SELECT id FROM run_inputs WHERE run_id IS NULL AND created_at < ${before} LIMIT ${limit}) RETURNING object
-        )
-        SELECT object FROM dropped`
+        DELETE FROM run_inputs WHERE id IN (
+          SELECT i.id FROM run_inputs i LEFT JOIN runs r ON r.id = i.run_id
+          WHERE (i.run_id IS NULL AND i.created_at < ${before}) OR r.status IN ('cancelled', 'finished') LIMIT ${limit}
+        ) RETURNING object`
   }
 })
 

@@ -53,6 +53,9 @@ const readForm = async (request: IncomingMessage): Promise<URLSearchParams> => {
   return new URLSearchParams(text)
 }
 
+const withoutSession = (cookies: string) =>
+  cookies.split(/;\s*/u).filter((cookie) => !/^_session[=.]/u.test(cookie)).join("; ")
+
 const claimsOf = ({ email, handle, name }: Person) => ({
   sub: handle,
   name,
@@ -65,12 +68,6 @@ const configuration = (options: ProviderOptions, interactionPolicy: InteractionP
   const policy = interactionPolicy.base()
   // The registry asks for what it needs and everybody agrees: a development stack has no third parties.
   policy.remove("consent")
-  // Always asks: one person at the screen plays several.
-  policy.get("login").checks.add(
-    new interactionPolicy.Check("choose_person", "one of the people has to be chosen", ({ oidc }) =>
-      oidc.result?.login === undefined ? interactionPolicy.Check.REQUEST_PROMPT : interactionPolicy.Check.NO_NEED_TO_PROMPT
-    )
-  )
   return {
     clients: [{
       client_id: clientId,
@@ -130,6 +127,8 @@ export const startProvider = async (options: ProviderOptions): Promise<Server> =
   }
 
   const server = createServer((request, response) => {
+    // Without a session of its own the provider asks each time: one person at the screen plays several.
+    request.headers.cookie = withoutSession(request.headers.cookie ?? "")
     if (!request.url?.startsWith("/sign-in/")) return void answer(request, response)
     signIn(request, response).catch(() => {
       response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })

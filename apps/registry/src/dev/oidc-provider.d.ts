@@ -11,24 +11,10 @@ declare module "oidc-provider" {
     addOIDCScope(scope: string): void
     save(): Promise<string>
   }
-  interface Context {
-    readonly oidc: {
-      readonly client: { readonly clientId: string }
-      readonly session: { readonly accountId: string }
-      readonly params: Readonly<Record<string, unknown>>
-      readonly result?: { readonly login?: unknown }
-    }
-  }
-  class Check {
-    constructor(reason: string, description: string, check: (context: Context) => boolean)
-    static readonly REQUEST_PROMPT: true
-    static readonly NO_NEED_TO_PROMPT: false
-  }
   interface Policy {
-    get(name: "login"): { readonly checks: { add(check: Check): void } }
     remove(name: "consent"): void
   }
-  export const interactionPolicy: { readonly base: () => Policy; readonly Check: typeof Check }
+  export const interactionPolicy: { readonly base: () => Policy }
   export default class Provider {
     constructor(issuer: string, configuration: Readonly<Record<string, unknown>>)
     readonly Grant: new (grant: { readonly accountId: string; readonly clientId: string }) => Grant

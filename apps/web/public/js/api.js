@@ -67,5 +67,6 @@ export const whoAmI = async () => {
 export const words = (problem) => {
   if (!(problem instanceof Problem)) return "Something went wrong on this page."
   if (problem.status === 429) return `Too many requests. Try again in ${problem.retryAfter ?? "a few"} seconds.`
+  if (problem.status === 404) return "There is nothing here, or it is not for you to see."
   return problem.message
 }

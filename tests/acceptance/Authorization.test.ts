@@ -1,0 +1,407 @@
+/**
+ * Who may call what: every route of the contract by every kind of caller. The
+ * expected statuses stand here, one row a route; nothing is derived from the
+ * code that decides. A route without a row fails the test.
+ */
+import type { Run } from "@quickagents/schema"
+import { Api, Scope } from "@quickagents/schema"
+import { HttpApi } from "effect/http-api"
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
+import { archiveOf, form, scriptedAgent } from "../stack/Packages.ts"
+import { createAgent, publish, runToEnd, script, submit } from "../stack/Publishing.ts"
+import type { Person, Stack } from "../stack/Stack.ts"
+import { startStack } from "../stack/Stack.ts"
+
+let stack: Stack
+/** Owner, admin and member of the organization that owns the agents; another account; one with an unverified address. */
+let owner: Person, admin: Person, member: Person, other: Person, unverified: Person
+let run: Run
+let digest: string
+const scopeTokens = new Map<Scope, string>()
+let auditToken = ""
+let everythingToken = ""
+let openEnrolment = ""
+
+const secretAgent = "/api/v1/agents/acme/secret"
+const script1 = { ref: "acme/secret", task: script({ call: "fs_write", args: { path: "out.md", content: "x" } }, { finish: "done" }) }
+const all = Scope.literals
+
+interface Credential {
+  readonly headers: Readonly<Record<string, string>>
+}
+const anonymous: Credential = { headers: {} }
+const bearer = (token: string): Credential => ({ headers: { authorization: `Bearer ${token}` } })
+const cookie = ({ session }: Person): Credential => ({ headers: { cookie: session.cookie } })
+const session = (person: Person): Credential => ({ headers: { cookie: person.session.cookie, "x-csrf-token": person.session.csrf } })
+
+const send = async (method: string, path: string, body: unknown, { headers }: Credential) => {
+  const plain = body === undefined || body instanceof FormData || body instanceof Uint8Array
+  const answer = await fetch(`${stack.urls[0]}${path}`, {
+    method,
+    redirect: "manual",
+    headers: {
+      ...headers,
+      ...(body instanceof Uint8Array ? { "content-type": "application/octet-stream" } : plain ? {} : { "content-type": "application/json" })
+    },
+    ...(body === undefined ? {} : { body: plain ? (body as FormData) : JSON.stringify(body) })
+  })
+  const problem = answer.status >= 400 ? ((await answer.json()) as { type: string; status: number }) : null
+  if (problem === null) await answer.body?.cancel()
+  return { status: answer.status, type: answer.headers.get("content-type"), problem }
+}
+
+beforeAll(async () => {
+  stack = await startStack({ postgres: inject("postgresUrl"), hosts: 1 })
+  ;[owner, admin, member, other, unverified] = (await Promise.all(
+    ["oscar", "ada", "mia", "otto", "uma"].map((handle) => stack.person(handle))
+  )) as [Person, Person, Person, Person, Person]
+  await stack.person("max")
+  await stack.sql((sql) => sql`UPDATE accounts SET email_verified = false WHERE handle = 'uma'`)
+  await stack.org("acme", owner)
+  await stack.call(owner, "PUT", "/api/v1/orgs/acme/members/ada", { role: "admin" })
+  await stack.call(owner, "PUT", "/api/v1/orgs/acme/members/mia", { role: "member" })
+  digest = (await publish(stack, owner, scriptedAgent("acme/secret", "1.0.0"), "private")).archive.digest
+  await submit(stack, owner, scriptedAgent("acme/secret", "0.9.0"))
+  await stack.call(owner, "POST", `${secretAgent}/versions/0.9.0/yank`)
+  await createAgent(stack, owner, "acme/open")
+  await submit(stack, owner, scriptedAgent("acme/open", "0.8.0"))
+  await stack.call(stack.staff, "POST", "/api/v1/platform/agents/acme/open/block", { version: "0.8.0", reason: "For the table." })
+  run = await runToEnd(stack, owner, script1)
+  const token = async (person: Person, scopes: ReadonlyArray<Scope>) => {
+    const answer = await fetch(`${stack.urls[0]}/api/v1/user/tokens`, {
+      method: "POST",
+      headers: { ...session(person).headers, "content-type": "application/json" },
+      body: JSON.stringify({ name: "table", scopes })
+    })
+    return ((await answer.json()) as { token: string }).token
+  }
+  for (const scope of all) scopeTokens.set(scope, await token(owner, [scope]))
+  auditToken = await token(stack.staff, ["audit:read"])
+  everythingToken = await token(stack.staff, all)
+  openEnrolment = (await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "spare" })).token
+})
+afterAll(() => stack?.stop())
+
+/** anonymous, unverified, another account, member, admin, owner, staff; each with session and CSRF token but the first. */
+type Who = readonly [number, number, number, number, number, number, number]
+interface Row {
+  readonly who: Who
+  /** A token of the owner with this scope alone; every scope that is not named is 403. */
+  readonly scopes?: Partial<Record<Scope, number>> | number
+  /** A token of staff with `audit:read` alone, and one with every scope; 403 when absent. */
+  readonly staffTokens?: readonly [auditRead: number, every: number]
+  /** A token that is not one, and an enrolment token; 401 when absent. */
+  readonly strangers?: readonly [wrong: number, enrolment: number]
+  /** Owner and staff by session without CSRF token; for a change 403 when absent, for a read as with it. */
+  readonly path: () => string | Promise<string>
+  readonly body?: () => unknown
+}
+
+const anyone = (status: number, path: string): Row => ({
+  who: [status, status, status, status, status, status, status],
+  scopes: status,
+  staffTokens: [status, status],
+  path: () => path
+})
+const readsSecret = (path: () => string): Row => ({
+  who: [404, 404, 404, 200, 200, 200, 404],
+  scopes: { "agent:read": 200 },
+  staffTokens: [403, 404],
+  path
+})
+const ofOrg = (path: string): Row => ({
+  who: [401, 404, 404, 200, 200, 200, 200],
+  scopes: { "org:admin": 200 },
+  staffTokens: [403, 200],
+  path: () => path
+})
+const mine = (path: string, scope: Scope): Row => ({
+  who: [401, 200, 200, 200, 200, 200, 200],
+  scopes: { [scope]: 200 },
+  staffTokens: [403, 200],
+  path: () => path
+})
+const staffReads = (path: string): Row => ({ who: [401, 403, 403, 403, 403, 403, 200], staffTokens: [200, 200], path: () => path })
+const staffChanges = (status: number, path: Row["path"], body?: unknown): Row => ({
+  who: [401, 403, 403, 403, 403, 403, status],
+  path,
+  ...(body === undefined ? {} : { body: () => body })
+})
+
+const json = (method: string, path: string, who: Person, body?: unknown) =>
+  send(method, path, body, session(who)).then(({ problem, status }) => {
+    if (problem !== null) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(problem)}`)
+  })
+
+const rows: Readonly<Record<string, Row>> = {
+  "GET /api/v1/meta": anyone(200, "/api/v1/meta"),
+  "GET /.well-known/:service/signing-keys.json": anyone(200, "/.well-known/service/signing-keys.json"),
+  // No provider is configured: sign-in looks at no credential, not even a wrong one.
+  "GET /api/v1/auth/oidc/:provider/start": { ...anyone(404, "/api/v1/auth/oidc/oidc/start"), strangers: [404, 404] },
+  "GET /api/v1/auth/oidc/:provider/callback": { ...anyone(404, "/api/v1/auth/oidc/oidc/callback?code=a&state=b"), strangers: [404, 404] },
+
+  "GET /api/v1/user": mine("/api/v1/user", "user:profile"),
+  "GET /api/v1/user/tokens": mine("/api/v1/user/tokens", "user:profile"),
+  "POST /api/v1/user/tokens": {
+    who: [401, 403, 201, 201, 201, 201, 201],
+    path: () => "/api/v1/user/tokens",
+    body: () => ({ name: "table", scopes: ["agent:read"] })
+  },
+  "DELETE /api/v1/user/tokens/:id": {
+    who: [401, 403, 404, 404, 404, 204, 404],
+    scopes: { "user:profile": 204 },
+    staffTokens: [403, 404],
+    path: async () => {
+      const made = await fetch(`${stack.urls[0]}/api/v1/user/tokens`, {
+        method: "POST",
+        headers: { ...session(owner).headers, "content-type": "application/json" },
+        body: JSON.stringify({ name: "to revoke", scopes: ["agent:read"] })
+      })
+      return `/api/v1/user/tokens/${((await made.json()) as { id: string }).id}`
+    }
+  },
+  "GET /api/v1/user/sessions": mine("/api/v1/user/sessions", "user:profile"),
+  "DELETE /api/v1/user/sessions/:id": {
+    who: [401, 403, 404, 404, 404, 204, 404],
+    scopes: { "user:profile": 204 },
+    staffTokens: [403, 404],
+    path: async () => {
+      await stack.person("oscar")
+      const answer = await fetch(`${stack.urls[0]}/api/v1/user/sessions`, { headers: cookie(owner).headers })
+      const { items } = (await answer.json()) as { items: ReadonlyArray<{ id: string; current: boolean }> }
+      return `/api/v1/user/sessions/${items.find(({ current }) => !current)!.id}`
+    }
+  },
+
+  // A handle that nobody can have, so that nobody gets one here.
+  "POST /api/v1/orgs": {
+    who: [401, 403, 409, 409, 409, 409, 409],
+    scopes: { "org:admin": 409 },
+    staffTokens: [403, 409],
+    path: () => "/api/v1/orgs",
+    body: () => ({ handle: "staff" })
+  },
+  "GET /api/v1/orgs/:org": ofOrg("/api/v1/orgs/acme"),
+  "GET /api/v1/orgs/:org/members": ofOrg("/api/v1/orgs/acme/members"),
+  "PUT /api/v1/orgs/:org/members/:handle": {
+    who: [401, 403, 404, 403, 200, 200, 404],
+    scopes: { "org:admin": 200 },
+    staffTokens: [403, 404],
+    path: () => "/api/v1/orgs/acme/members/mia",
+    body: () => ({ role: "member" })
+  },
+  "DELETE /api/v1/orgs/:org/members/:handle": {
+    who: [401, 403, 404, 403, 204, 204, 404],
+    scopes: { "org:admin": 204 },
+    staffTokens: [403, 404],
+    path: async () => {
+      await json("PUT", "/api/v1/orgs/acme/members/max", owner, { role: "member" })
+      return "/api/v1/orgs/acme/members/max"
+    }
+  },
+  "GET /api/v1/orgs/:org/audit": {
+    who: [401, 404, 404, 403, 200, 200, 200],
+    scopes: { "audit:read": 200 },
+    staffTokens: [200, 200],
+    path: () => "/api/v1/orgs/acme/audit"
+  },
+
+  "GET /api/v1/agents": { ...anyone(200, "/api/v1/agents"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
+  "GET /api/v1/agents/:ns/:name": readsSecret(() => secretAgent),
+  "GET /api/v1/agents/:ns/:name/versions": readsSecret(() => `${secretAgent}/versions`),
+  "GET /api/v1/agents/:ns/:name/versions/:version": readsSecret(() => `${secretAgent}/versions/1.0.0`),
+  "GET /api/v1/agents/:ns/:name/versions/:version/events": readsSecret(() => `${secretAgent}/versions/1.0.0/events`),
+  "GET /api/v1/agents/:ns/:name/versions/:version/report": readsSecret(() => `${secretAgent}/versions/1.0.0/report`),
+  "GET /api/v1/agents/:ns/:name/versions/:version/attestation": readsSecret(() => `${secretAgent}/versions/1.0.0/attestation`),
+  "GET /api/v1/agents/:ns/:name/archives/:digest": readsSecret(() => `${secretAgent}/archives/${digest}`),
+
+  // A name that is taken: 409 to those who may create one there, 404 to those of whom the namespace is not.
+  "POST /api/v1/agents": {
+    who: [401, 403, 404, 409, 409, 409, 404],
+    scopes: { "agent:publish": 409 },
+    staffTokens: [403, 404],
+    path: () => "/api/v1/agents",
+    body: () => ({ namespace: "acme", name: "secret" })
+  },
+  "PATCH /api/v1/agents/:ns/:name": {
+    who: [401, 403, 404, 404, 200, 200, 404],
+    scopes: { "agent:manage": 404 },
+    staffTokens: [403, 404],
+    path: () => secretAgent,
+    body: () => ({ description: "For the table." })
+  },
+  "POST /api/v1/agents/:ns/:name/versions": {
+    who: [401, 403, 404, 409, 409, 409, 404],
+    scopes: { "agent:publish": 404 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/versions`,
+    body: () => form(archiveOf(scriptedAgent("acme/secret", "1.0.0")))
+  },
+  // A yanked version cannot be yanked, a published one not taken back: 409 to those who may.
+  "POST /api/v1/agents/:ns/:name/versions/:version/yank": {
+    who: [401, 403, 404, 404, 409, 409, 404],
+    scopes: { "agent:manage": 404 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/versions/0.9.0/yank`
+  },
+  "POST /api/v1/agents/:ns/:name/versions/:version/unyank": {
+    who: [401, 403, 404, 404, 409, 409, 404],
+    scopes: { "agent:manage": 404 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/versions/1.0.0/unyank`
+  },
+
+  "GET /api/v1/review": { who: [401, 403, 403, 403, 403, 403, 200], staffTokens: [403, 200], path: () => "/api/v1/review" },
+  "POST /api/v1/review/:ns/:name/:version": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0",
+    body: () => ({ decision: "publish", reason: "For the table." })
+  },
+  // A blocked version stays blocked.
+  ...Object.fromEntries(["quarantine", "release", "block"].map((action) => [
+    `POST /api/v1/platform/agents/:ns/:name/${action}`,
+    staffChanges(409, () => `/api/v1/platform/agents/acme/open/${action}`, { version: "0.8.0", reason: "For the table." })
+  ])),
+
+  "GET /api/v1/credits": mine("/api/v1/credits", "user:profile"),
+  "GET /api/v1/orgs/:org/credits": {
+    who: [401, 404, 404, 403, 200, 200, 200],
+    scopes: { "org:admin": 200 },
+    staffTokens: [403, 200],
+    path: () => "/api/v1/orgs/acme/credits"
+  },
+  "POST /api/v1/platform/accounts/:handle/credits": staffChanges(201, () => "/api/v1/platform/accounts/otto/credits", { credits: 1 }),
+  "PUT /api/v1/platform/accounts/:handle/tier": staffChanges(200, () => "/api/v1/platform/accounts/otto/tier", { tier: "standard" }),
+
+  "GET /api/v1/x/runs/status": anyone(200, "/api/v1/x/runs/status"),
+  // A mode that the release lacks: 409 to those who may run it. A token needs agent:read beside run:write for a private one.
+  "POST /api/v1/x/runs": {
+    who: [401, 403, 404, 409, 409, 409, 404],
+    scopes: { "run:write": 404 },
+    staffTokens: [403, 404],
+    path: () => "/api/v1/x/runs",
+    body: () => ({ ref: "acme/secret", mode: "interactive" })
+  },
+  "GET /api/v1/x/runs": mine("/api/v1/x/runs", "run:read"),
+  "POST /api/v1/x/runs/inputs": {
+    who: [401, 403, 201, 201, 201, 201, 201],
+    scopes: { "run:write": 201 },
+    staffTokens: [403, 201],
+    path: () => "/api/v1/x/runs/inputs?name=table.txt",
+    body: () => new TextEncoder().encode("table")
+  },
+  "GET /api/v1/x/runs/:id": {
+    who: [401, 404, 404, 404, 404, 200, 200],
+    scopes: { "run:read": 200 },
+    staffTokens: [403, 404],
+    path: () => `/api/v1/x/runs/${run.id}`
+  },
+  "GET /api/v1/x/runs/:id/events": {
+    who: [401, 404, 404, 404, 404, 200, 200],
+    scopes: { "run:read": 200 },
+    staffTokens: [403, 404],
+    path: () => `/api/v1/x/runs/${run.id}/events`
+  },
+  "GET /api/v1/x/runs/:id/outputs/:name": {
+    who: [401, 404, 404, 404, 404, 200, 404],
+    scopes: { "run:read": 200 },
+    staffTokens: [403, 404],
+    path: () => `/api/v1/x/runs/${run.id}/outputs/output.tar`
+  },
+  "POST /api/v1/x/runs/:id/cancel": {
+    who: [401, 403, 404, 404, 404, 200, 404],
+    scopes: { "run:write": 200 },
+    staffTokens: [403, 404],
+    path: () => `/api/v1/x/runs/${run.id}/cancel`
+  },
+
+  // Past the door: a signing request that is none.
+  "POST /api/v1/x/runs/hosts/enrol": {
+    who: [401, 403, 403, 403, 403, 403, 403],
+    strangers: [403, 422],
+    path: () => "/api/v1/x/runs/hosts/enrol",
+    body: () => ({
+      csr: "none",
+      address: "127.0.0.1:4443",
+      capacity: 1,
+      features: { sealedObjects: true, browser: false, inputReview: false, sessions: false, fullIsolation: true }
+    })
+  },
+  "GET /api/v1/x/runs/staff/hosts": staffReads("/api/v1/x/runs/staff/hosts"),
+  "GET /api/v1/x/runs/staff/hosts/enrolments": staffReads("/api/v1/x/runs/staff/hosts/enrolments"),
+  "POST /api/v1/x/runs/staff/hosts/enrolments": staffChanges(201, () => "/api/v1/x/runs/staff/hosts/enrolments", { name: "rack" }),
+  "POST /api/v1/x/runs/staff/hosts/enrolments/:enrolment/revoke": staffChanges(200, async () => {
+    const { id } = await stack.call<{ id: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "to-revoke" })
+    return `/api/v1/x/runs/staff/hosts/enrolments/${id}/revoke`
+  }),
+  "POST /api/v1/x/runs/staff/hosts/:host/retire": staffChanges(404, () => "/api/v1/x/runs/staff/hosts/host_01JD8K2Z4W5X6Y7Z8A9B0C1D2E/retire"),
+  "GET /api/v1/x/runs/staff/model": staffReads("/api/v1/x/runs/staff/model"),
+  "PUT /api/v1/x/runs/staff/model": staffChanges(200, () => "/api/v1/x/runs/staff/model", { provider: "scripted", model: "scripted-1" }),
+  "DELETE /api/v1/x/runs/staff/model": staffChanges(204, () => "/api/v1/x/runs/staff/model"),
+
+  // Last: it ends the sessions that the rows before came with.
+  "POST /api/v1/auth/sign-out": { who: [401, 204, 204, 204, 204, 204, 204], path: () => "/api/v1/auth/sign-out" }
+}
+
+const routes: Array<string> = []
+HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => void routes.push(`${endpoint.method} ${endpoint.path}`) })
+
+const expectations = (route: string, row: Row): ReadonlyArray<readonly [caller: string, Credential, status: number]> => {
+  const reads = route.startsWith("GET ")
+  const [nobody, asUnverified, asOther, asMember, asAdmin, asOwner, asStaff] = row.who
+  return [
+    ["anonymous", anonymous, nobody],
+    ["wrong token", bearer("qat_wrong"), row.strangers?.[0] ?? 401],
+    ["enrolment token", { headers: { authorization: `Enrolment ${openEnrolment}` } }, row.strangers?.[1] ?? 401],
+    ["owner without CSRF token", cookie(owner), reads ? asOwner : 403],
+    ["staff without CSRF token", cookie(stack.staff), reads ? asStaff : 403],
+    ...all.map((scope) =>
+      [`token with ${scope}`, bearer(scopeTokens.get(scope)!), typeof row.scopes === "number" ? row.scopes : (row.scopes?.[scope] ?? 403)] as const),
+    ["staff token with audit:read", bearer(auditToken), row.staffTokens?.[0] ?? 403],
+    ["staff token with every scope", bearer(everythingToken), row.staffTokens?.[1] ?? 403],
+    ["unverified", session(unverified), asUnverified],
+    ["another account", session(other), asOther],
+    ["member", session(member), asMember],
+    ["admin", session(admin), asAdmin],
+    ["owner", session(owner), asOwner],
+    ["staff", session(stack.staff), asStaff]
+  ]
+}
+
+describe("the authorization table", () => {
+  it("has a row for every route of the contract and no other", () => {
+    expect(Object.keys(rows).toSorted()).toEqual(routes.toSorted())
+    expect(run).toMatchObject({ outcome: "succeeded" })
+  })
+
+  for (const [route, row] of Object.entries(rows)) {
+    it(`${route} answers each kind of caller as it should`, async () => {
+      const wrong: Array<string> = []
+      for (const [caller, credential, status] of expectations(route, row)) {
+        const answer = await send(route.split(" ", 1)[0]!, await row.path(), row.body?.(), credential)
+        if (answer.status !== status) wrong.push(`${caller}: ${answer.status} ${answer.problem?.type ?? ""}, not ${status}`)
+        else if (answer.problem !== null && (answer.type !== "application/problem+json" || answer.problem.status !== status)) {
+          wrong.push(`${caller}: ${status} is not a problem`)
+        }
+      }
+      expect(wrong).toEqual([])
+    })
+  }
+
+  it("[HOST-007] an enrolment token that is not one opens nothing", async () => {
+    const enrol = rows["POST /api/v1/x/runs/hosts/enrol"]!
+    const answer = await send("POST", "/api/v1/x/runs/hosts/enrol", enrol.body!(), { headers: { authorization: "Enrolment qae_wrong" } })
+    expect(answer.problem).toMatchObject({ type: "/problems/enrolment-invalid", status: 401 })
+  })
+
+  it("[AUTH-006] [AUTH-028] [AUTH-027] a refusal says what was missing", async () => {
+    const type = async (...args: Parameters<typeof send>) => (await send(...args)).problem?.type
+    const fresh = await stack.person("uma")
+    await stack.sql((sql) => sql`UPDATE accounts SET email_verified = false WHERE handle = 'uma'`)
+    expect(await type("POST", "/api/v1/agents", { namespace: "uma", name: "x" }, session(fresh))).toBe("/problems/email-unverified")
+    expect(await type("POST", "/api/v1/agents", { namespace: "uma", name: "x" }, cookie(fresh))).toBe("/problems/forbidden")
+    const token = await send("POST", "/api/v1/agents", { namespace: "acme", name: "x" }, bearer(scopeTokens.get("agent:read")!))
+    expect(token.problem).toMatchObject({ type: "/problems/forbidden", required: ["agent:publish"] })
+  })
+})
