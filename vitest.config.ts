@@ -6,6 +6,7 @@ export default defineConfig({
     globalSetup: ["packages/platform/src/testing/globalSetup.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    maxWorkers: 2
+    maxWorkers: 2,
+    silent: "passed-only"
   }
 })

@@ -86,17 +86,21 @@ export class Agents extends Context.Service<Agents, {
         list: Effect.fnUntraced(function*(viewer, filter) {
           const limit = clamp(filter.limit, 100, 20)
           const offset = clampOffset(filter.offset)
-          const found = yield* Effect.orDie(rows.list({
-            accountId: viewer?.accountId ?? null,
-            privateToo: viewer !== null && (viewer.scopes === "all" || viewer.scopes.has("agent:read")),
-            namespace: filter.namespace,
-            q: filter.q,
-            mode: filter.mode,
-            sort: filter.sort ?? "newest",
-            offset,
-            limit
-          }))
-          return { items: found.map(agentRecord), total: found[0]?.total ?? 0, offset, limit }
+          const page = (offset: number, limit: number) =>
+            Effect.orDie(rows.list({
+              accountId: viewer?.accountId ?? null,
+              privateToo: viewer !== null && (viewer.scopes === "all" || viewer.scopes.has("agent:read")),
+              namespace: filter.namespace,
+              q: filter.q,
+              mode: filter.mode,
+              sort: filter.sort ?? "newest",
+              offset,
+              limit
+            }))
+          const found = yield* page(offset, limit)
+          // A page past the end has no row that could tell the total.
+          const [counted] = found.length > 0 || offset === 0 ? found : yield* page(0, 1)
+          return { items: found.map(agentRecord), total: counted?.total ?? 0, offset, limit }
         }),
         seen,
         create: Effect.fnUntraced(function*(actor, request) {

@@ -151,7 +151,7 @@ const make = Effect.gen(function*() {
     versions: (agentId: string, all: boolean, offset: number, limit: number) =>
       sql<VersionRow & { readonly total: number }>`
         SELECT ${versionColumns}, count(*) OVER ()::integer AS total FROM ${versionFrom}
-        WHERE v.agent_id = ${agentId} AND (${all}::boolean OR v.status IN ('published', 'yanked', 'quarantined', 'blocked'))
+        WHERE v.agent_id = ${agentId} AND (${all}::boolean OR v.published_at IS NOT NULL)
         ORDER BY v.created_at DESC, v.id DESC LIMIT ${limit} OFFSET ${offset}`,
     inReview: (limit: number) =>
       sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.status = 'needs_review' ORDER BY v.created_at LIMIT ${limit}`,

@@ -16,7 +16,7 @@ import {
 import { layerDatabase } from "@quickagents/platform/testing"
 import { AgentChangesGroup, AgentReadsGroup, PlatformGroup, ReviewGroup } from "@quickagents/schema"
 import type { Manifest, Scope, VersionStatus } from "@quickagents/schema"
-import { Clock, Effect, FileSystem, Layer } from "effect"
+import { Clock, Effect, FileSystem, Layer, Logger } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApi, HttpApiBuilder } from "effect/http-api"
 import { SqlClient } from "effect/sql"
@@ -60,7 +60,8 @@ const services = Versions.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer, Notifications.layer, Objects)),
   Layer.provideMerge(layerDatabase({ ...platformMigrations, ...Identity.migrations, ...orgsMigrations, ...migrations })),
   Layer.provideMerge(Layer.succeed(Settings.Settings, settings)),
-  Layer.provideMerge(NodeServices.layer)
+  Layer.provideMerge(NodeServices.layer),
+  Layer.provideMerge(Logger.layer([]))
 )
 
 const routes = HttpApiBuilder.layer(TestApi).pipe(
@@ -322,6 +323,8 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("agents", (it)
       const total = (mode: string) => Effect.map(call(nobody, "GET", `/agents/?namespace=mo&mode=${mode}`), ({ body }) => body.total)
       assert.strictEqual(yield* total("autonomous"), 1)
       assert.strictEqual(yield* total("interactive"), 0)
+      assert.deepInclude((yield* call(nobody, "GET", "/agents/?namespace=mo&offset=5&limit=500")).body, { items: [], total: 1, offset: 5, limit: 100 })
+      assert.deepInclude((yield* call(nobody, "GET", "/agents/mo/bot/versions?offset=3")).body, { items: [], total: 1 })
       assert.deepInclude((yield* call(nobody, "GET", "/agents/mo/bot")).body, { modes: ["autonomous"], latestVersion: "1.0.0" })
     }))
 })

@@ -154,7 +154,7 @@ export class Versions extends Context.Service<Versions, {
         const seen = yield* agents.seen(viewer, ns, name)
         const row = yield* Effect.orDie(rows.version(ns, name, version))
         const all = seesPipeline(seen.standing) || viewer?.staff === true
-        if (row === null || (!all && (row.status === "scanning" || row.status === "needs_review"))) return yield* new NotFound({})
+        if (row === null || (!all && row.publishedAt === null)) return yield* new NotFound({})
         return { row, seen, all }
       })
       const show = Effect.fnUntraced(function*(row: VersionRow, all: boolean) {
@@ -318,7 +318,9 @@ export class Versions extends Context.Service<Versions, {
           const found = yield* Effect.orDie(rows.versions(agent.id, all, offset, limit))
           const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
           const of = (id: string) => stages.filter(({ versionId }) => versionId === id).map(({ data }) => data)
-          return { items: found.map((row) => record(row, of(row.id), all)), total: found[0]?.total ?? 0, offset, limit }
+          // A page past the end has no row that could tell the total.
+          const [counted] = found.length > 0 || offset === 0 ? found : yield* Effect.orDie(rows.versions(agent.id, all, 0, 1))
+          return { items: found.map((row) => record(row, of(row.id), all)), total: counted?.total ?? 0, offset, limit }
         }),
         get: Effect.fnUntraced(function*(viewer, ns, name, version) {
           const { all, row } = yield* find(viewer, ns, name, version)

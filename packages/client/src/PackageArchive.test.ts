@@ -69,7 +69,7 @@ describe("a package directory", () => {
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* problemsOf({ "AGENT.md": "x" }), ["there is no agent.yaml at its top"])
       const [problem] = yield* problemsOf({ "agent.yaml": manifest.replace("1.0.0", "one") })
-      assert.include(problem!, "version")
+      assert.include(problem, "version")
       assert.isNotEmpty(yield* problemsOf({ "agent.yaml": "a: [" }))
     }).pipe(Effect.scoped))
 

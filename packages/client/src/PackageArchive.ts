@@ -101,7 +101,7 @@ const collect = async (directory: string, problems: Array<string>) => {
     }
   }
   await visit("", 1)
-  return found.sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
+  return found.toSorted((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
 }
 
 /** What is wrong with one file, knowledge packs left aside. */

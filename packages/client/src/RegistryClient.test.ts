@@ -21,10 +21,11 @@ interface Asked {
 const aServer = (answer: (asked: Asked, response: ServerResponse) => void) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const server = createServer(async (request, response) => {
+      const server = createServer((request, response) => {
         const chunks: Array<Buffer> = []
-        for await (const chunk of request) chunks.push(chunk as Buffer)
-        answer({ method: request.method!, url: request.url!, headers: request.headers, body: Buffer.concat(chunks) }, response)
+        request.on("data", (chunk: Buffer) => chunks.push(chunk)).once("end", () =>
+          answer({ method: request.method!, url: request.url!, headers: request.headers, body: Buffer.concat(chunks) }, response)
+        )
       })
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
       return server
@@ -66,11 +67,11 @@ describe("the client", () => {
       const registry = yield* makeClient({ baseUrl, credential: token("pat-1") })
       assert.strictEqual((yield* registry.submit(archive)).version, "1.0.0")
       const [request] = asked
-      assert.strictEqual(request!.url, "/api/v1/agents/acme/notes/versions")
-      assert.strictEqual(request!.headers.authorization, "Bearer pat-1")
-      assert.strictEqual(request!.headers["idempotency-key"], archive.digest)
-      assert.match(request!.headers["content-type"]!, /^multipart\/form-data/)
-      assert.isTrue(request!.body.includes(Buffer.from(archive.archive)))
+      assert.strictEqual(request.url, "/api/v1/agents/acme/notes/versions")
+      assert.strictEqual(request.headers.authorization, "Bearer pat-1")
+      assert.strictEqual(request.headers["idempotency-key"], archive.digest)
+      assert.match(request.headers["content-type"]!, /^multipart\/form-data/)
+      assert.isTrue(request.body.includes(Buffer.from(archive.archive)))
     }).pipe(withClient))
 
   it.effect("sends a session with its CSRF token, and hands out problems by name", () =>

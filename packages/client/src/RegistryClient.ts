@@ -24,8 +24,8 @@ import { retryReads } from "./RetryReads.ts"
 
 /** A personal access token, or a browser session with the CSRF token of `GET /api/v1/user`. */
 export type Credential =
-  | { readonly kind: "token"; readonly token: Redacted.Redacted<string> }
-  | { readonly kind: "session"; readonly cookie: Redacted.Redacted<string>; readonly csrfToken: Redacted.Redacted<string> }
+  | { readonly kind: "token"; readonly token: Redacted.Redacted }
+  | { readonly kind: "session"; readonly cookie: Redacted.Redacted; readonly csrfToken: Redacted.Redacted }
 
 export const token = (value: string): Credential => ({ kind: "token", token: Redacted.make(value) })
 

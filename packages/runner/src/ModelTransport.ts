@@ -11,8 +11,8 @@ import { modelFailed, type RunFailure } from "./RunFailure.ts"
 const rateLimitRetries = 3
 const failureRetries = 2
 const maxWaitMs = 60_000
-/** To the first byte of an answer, and between two parts of one. */
-const silenceMs = 120_000
+/** To the first byte of an answer, and between two parts of one: a model may think this long without a word. */
+const silenceMs = 600_000
 const firstWaitMs = 500
 
 export interface ModelEndpoint {
@@ -46,7 +46,11 @@ export const retryAfterMs = (value: string | undefined, now: number): number | u
 
 export const makeTransport = (endpoint: ModelEndpoint): Effect.Effect<Transport, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const dispatcher = NodeHttpClient.layerDispatcherOptions(endpoint.socket === undefined ? {} : { connect: { socketPath: endpoint.socket } })
+    const dispatcher = NodeHttpClient.layerDispatcherOptions({
+      headersTimeout: silenceMs,
+      bodyTimeout: silenceMs,
+      ...(endpoint.socket === undefined ? {} : { connect: { socketPath: endpoint.socket } })
+    })
     const services = yield* Layer.build(Layer.provide(NodeHttpClient.layerUndiciNoDispatcher, dispatcher))
     const client = yield* HttpClient.HttpClient.pipe(Effect.provide(services))
 

@@ -93,6 +93,7 @@ export const openAiModel = (name: string, transport: Transport): Model => ({
             }
           }))
         if (!ended) return yield* modelFailed("model-unavailable", "The model's answer was cut off")
-        return { text, usage, calls: [...calls.values()].map(({ id, json, name }) => ({ id, name, args: parseArguments(json) })) }
+        // Some servers that speak this form name no ids.
+        return { text, usage, calls: [...calls].map(([index, { id, json, name }]) => ({ id: id === "" ? `call-${index}` : id, name, args: parseArguments(json) })) }
       }))
 })

@@ -204,6 +204,10 @@ layer(freshNode(), { timeout: "60 seconds", excludeTestServices: true })("a subm
       const failed = yield* Effect.flip(Effect.flatMap(Versions, (versions) => versions.resolve("bob/evil", bob)))
       assert.strictEqual(failed._tag, "NotFound")
 
+      // What was never published is not shown to others, whatever became of it.
+      const hidden = yield* Effect.flip(Effect.flatMap(Versions, (versions) => versions.get(null, "bob", "evil", "1.0.0")))
+      assert.strictEqual(hidden._tag, "NotFound")
+
       const linked = yield* scanned(bob, "evil", archiveOf(
         entry({ name: "agent.yaml", data: "schemaVersion: 2\nname: bob/evil\nversion: 1.0.1\n" }),
         entry({ name: "AGENT.md", type: "2", link: "/etc/passwd" })

@@ -73,12 +73,12 @@ export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Eff
   const judge = yield* Judge
   const transaction = Database.transaction(sql)
   const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
-  const startedAt = yield* now
-
-  const finished = new Map(
-    (yield* Effect.orDie(sql<{ stage: StageId; result: StageResult }>`SELECT stage, result FROM scan_stages WHERE version_id = ${version.id}`))
-      .map(({ result, stage }) => [stage, result] as const)
+  const kept = yield* Effect.orDie(
+    sql<{ stage: StageId; result: StageResult; finishedAt: Date }>`SELECT stage, result, finished_at FROM scan_stages WHERE version_id = ${version.id}`
   )
+  const finished = new Map(kept.map(({ result, stage }) => [stage, result] as const))
+  // A scan that goes on began when its first stage did.
+  const startedAt = new Date(Math.min((yield* now).getTime(), ...kept.map(({ finishedAt, result }) => finishedAt.getTime() - result.durationMs)))
   const tell = (stage: StageId, status: string, at: Date) =>
     Effect.orDie(rows.addEvent(version.id, "stage", { stage, name: stageNames[stage], status }, at))
   const keep = Effect.fnUntraced(function*(result: StageResult) {
@@ -92,7 +92,7 @@ export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Eff
     finished.set(result.stage, result)
   })
 
-  if (!finished.has("S1")) yield* tell("S1", "running", startedAt)
+  if (!finished.has("S1")) yield* tell("S1", "running", yield* now)
   const stored = yield* Effect.orDie((yield* ObjectStore).get(version.archiveDigest as Digest))
   const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
   const opened = yield* archiveStage(archive, limitsOf(settings))

@@ -6,7 +6,7 @@ import { memberships, migrations as orgsMigrations } from "@quickagents/orgs"
 import { Audit, HttpEdge, migrations as platformMigrations, RateLimits, Settings } from "@quickagents/platform"
 import { layerDatabase } from "@quickagents/platform/testing"
 import { WellKnownGroup } from "@quickagents/schema"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApi, HttpApiBuilder } from "effect/http-api"
 import { SqlClient } from "effect/sql"
@@ -33,7 +33,8 @@ const services = Identity.layer.pipe(
   Layer.provideMerge(memberships),
   Layer.provideMerge(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer, keysOf(1))),
   Layer.provideMerge(layerDatabase({ ...platformMigrations, ...Identity.migrations, ...orgsMigrations, ...catalogMigrations, ...migrations })),
-  Layer.provideMerge(Layer.succeed(Settings.Settings, withKey(1)))
+  Layer.provideMerge(Layer.succeed(Settings.Settings, withKey(1))),
+  Layer.provideMerge(Logger.layer([]))
 )
 const routes = HttpApiBuilder.layer(TestApi).pipe(
   Layer.provide(ScanHttp),

@@ -45,7 +45,7 @@ const writeJson = (path: string, value: unknown) => {
 const listen = (path: string) =>
   Effect.callback<Server | undefined>((resume) => {
     const lock = createServer()
-    lock.once("error", () => resume(Effect.succeed(undefined)))
+    lock.once("error", () => resume(Effect.undefined))
     lock.listen(path, () => resume(Effect.succeed(lock)))
   })
 

@@ -53,7 +53,7 @@ const aBrowser = () => {
     })
     for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/u.exec(line)!
-      cookies.set(name!, value!)
+      cookies.set(name, value)
     }
     return response
   }
@@ -70,7 +70,7 @@ const authorization = (changes: Readonly<Record<string, string>> = {}) =>
     code_challenge: createHash("sha256").update(verifier).digest("base64url"),
     code_challenge_method: "S256",
     ...changes
-  })}`
+  }).toString()}`
 
 const next = (response: Response) => response.headers.get("location")!
 
@@ -90,7 +90,7 @@ const exchange = (code: string, codeVerifier: string) =>
     body: new URLSearchParams({ grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: codeVerifier })
   })
 
-const part = (jwt: string, index: number) => JSON.parse(Buffer.from(jwt.split(".")[index]!, "base64url").toString()) as Record<string, unknown>
+const part = (jwt: string, index: number) => JSON.parse(Buffer.from(jwt.split(".")[index], "base64url").toString()) as Record<string, unknown>
 
 describe("the development provider", () => {
   it("shows everybody who is there, and signs in whom one clicks", async () => {
@@ -106,7 +106,7 @@ describe("the development provider", () => {
     const { keys } = (await (await fetch(`${issuer}/jwks`)).json()) as { readonly keys: ReadonlyArray<webcrypto.JsonWebKey> }
     const signed = jwt.slice(0, jwt.lastIndexOf("."))
     assert.isTrue(
-      verify("RSA-SHA256", Buffer.from(signed), createPublicKey({ key: keys[0]!, format: "jwk" }), Buffer.from(jwt.split(".")[2]!, "base64url"))
+      verify("RSA-SHA256", Buffer.from(signed), createPublicKey({ key: keys[0], format: "jwk" }), Buffer.from(jwt.split(".")[2], "base64url"))
     )
     assert.deepInclude(part(jwt, 1), {
       iss: issuer,

@@ -129,7 +129,7 @@ export const startProvider = async (options: ProviderOptions): Promise<Server> =
   const server = createServer((request, response) => {
     // Without a session of its own the provider asks each time: one person at the screen plays several.
     request.headers.cookie = withoutSession(request.headers.cookie ?? "")
-    if (!request.url?.startsWith("/sign-in/")) return void answer(request, response)
+    if (!request.url?.startsWith("/sign-in/")) return  answer(request, response)
     signIn(request, response).catch(() => {
       response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
         .end("This sign-in is over. Go back to the registry and start again.")

@@ -19,7 +19,7 @@ import { developmentSecrets } from "./DevelopmentSecrets.ts"
 import { closedTo, databaseUrl } from "./EmbeddedDatabase.ts"
 import type { DatabaseOptions } from "./EmbeddedDatabase.ts"
 import { signInAs } from "./HeadlessSignIn.ts"
-import { choosePorts, tryPort } from "./Ports.ts"
+import { choosePorts, isFree } from "./Ports.ts"
 import type { Ports } from "./Ports.ts"
 import { runToEnd, ServiceFailed, supervise } from "./Supervisor.ts"
 
@@ -82,7 +82,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function*(
         "Start as an ordinary user, or move the project to a directory that everybody can enter (chmod a+x)."
     })
   }
-  if ((yield* tryPort(port)) === undefined) {
+  if (!(yield* isFree(port))) {
     return yield* new CannotStart({ message: `port ${port} is taken; choose another one with SERVICE_PORT` })
   }
   const logDirectory = data.at("logs")
@@ -197,7 +197,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function*(
       },
       // Both: after a restart the registry still counts the host that it saw a minute ago.
       ready: Effect.zipWith(
-        Effect.map(tryPort(ports.host), (free) => free === undefined),
+        Effect.map(isFree(ports.host), (free) => !free),
         answers(`${baseUrl}/api/v1/x/runs/status`, async (response) => Option.isSome(takesRuns(await response.json()))),
         (listens, online) => listens && online
       ),

@@ -26,9 +26,9 @@ const cookieJar = () => {
     keep: (url: URL, response: Response) => {
       for (const line of response.headers.getSetCookie()) {
         const [pair] = line.split(";", 1)
-        const [name, ...value] = pair!.split("=")
-        if (/;\s*max-age=0\b/iu.test(line) || value.join("=") === "") of(url).delete(name!.trim())
-        else of(url).set(name!.trim(), value.join("="))
+        const [name, ...value] = pair.split("=")
+        if (/;\s*max-age=0\b/iu.test(line) || value.join("=") === "") of(url).delete(name.trim())
+        else of(url).set(name.trim(), value.join("="))
       }
     }
   }

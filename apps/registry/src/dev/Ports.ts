@@ -1,6 +1,7 @@
 /** Loopback ports of a development stack. They are kept between starts, since hosts and cookies remember them. */
 import { Effect } from "effect"
 import { createServer } from "node:net"
+import type { Server } from "node:net"
 
 export interface Ports {
   readonly database: number
@@ -9,24 +10,33 @@ export interface Ports {
   readonly host: number
 }
 
-/** Listens for a moment; 0 takes any free port. Undefined when the port is taken. */
-export const tryPort = (port: number) =>
-  Effect.callback<number | undefined>((resume) => {
-    const server = createServer()
-    server.once("error", () => resume(Effect.succeed(undefined)))
-    server.listen(port, "127.0.0.1", () => {
-      const { port: found } = server.address() as { readonly port: number }
-      server.close(() => resume(Effect.succeed(found)))
-    })
-  })
+/** Takes a port on loopback until the scope closes; 0 is any free one. Undefined when it is taken already. */
+const hold = (port: number) =>
+  Effect.acquireRelease(
+    Effect.callback<Server | undefined>((resume) => {
+      const server = createServer()
+      server.once("error", () => resume(Effect.undefined))
+      server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.callback<void>((resume) => (server === undefined ? resume(Effect.void) : void server.close(() => resume(Effect.void))))
+  ).pipe(
+    Effect.map((server) => (server?.address() as { readonly port: number } | undefined)?.port)
+  )
+
+export const isFree = (port: number): Effect.Effect<boolean> =>
+  Effect.scoped(Effect.map(hold(port), (found) => found !== undefined))
 
 /** The ports of the last start where they are still free, others where not. */
 export const choosePorts = (last: Ports | undefined): Effect.Effect<Ports> => {
-  const choose = (port: number | undefined) =>
-    Effect.flatMap(tryPort(port ?? 0), (found) => (found === undefined ? Effect.map(tryPort(0), (other) => other!) : Effect.succeed(found)))
-  // All at once, so that no free port is handed out twice.
-  return Effect.all(
-    { database: choose(last?.database), provider: choose(last?.provider), cluster: choose(last?.cluster), host: choose(last?.host) },
-    { concurrency: "unbounded" }
-  )
+  const choose = Effect.fnUntraced(function*(port: number | undefined) {
+    const found = port === undefined ? undefined : yield* hold(port)
+    return found ?? (yield* hold(0))!
+  })
+  // All are held until the last is chosen, so that none is handed out twice.
+  return Effect.all({
+    database: choose(last?.database),
+    provider: choose(last?.provider),
+    cluster: choose(last?.cluster),
+    host: choose(last?.host)
+  }).pipe(Effect.scoped)
 }

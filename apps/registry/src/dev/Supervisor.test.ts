@@ -87,9 +87,9 @@ describe("the supervisor", () => {
       const directory = yield* aDirectory
       const said: Array<string> = []
       yield* supervise(aService(directory, "registry"), { logDirectory: directory, say: (line) => said.push(line) })
-      process.kill(notes(directory)[0]!.pid, "SIGKILL")
+      process.kill(notes(directory)[0].pid, "SIGKILL")
       yield* until(() => said.length === 2)
-      assert.match(said[0]!, /^registry was ended by SIGKILL; starting it again in 0\.5 s/)
+      assert.match(said[0], /^registry was ended by SIGKILL; starting it again in 0\.5 s/)
       assert.strictEqual(said[1], "registry is up again")
       assert.deepStrictEqual(notes(directory).map(({ what }) => what), ["starts", "starts"])
     }).pipe(Effect.scoped))
@@ -129,8 +129,8 @@ setInterval(() => {}, 1000)`)
       running.kill("SIGKILL")
       yield* until(() => notes(directory).length === 2)
       const [started, stopped] = notes(directory)
-      assert.deepStrictEqual([started!.what, stopped!.what], ["starts", "stops"])
-      yield* until(() => !isAlive(started!.pid))
+      assert.deepStrictEqual([started.what, stopped.what], ["starts", "stops"])
+      yield* until(() => !isAlive(started.pid))
     }).pipe(Effect.scoped))
 
   it("waits longer after every death, half a minute at most", () => {

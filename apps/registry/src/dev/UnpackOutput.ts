@@ -23,7 +23,7 @@ const isPlain = (path: string) =>
 /** Writes the files below `directory`, which must be new: no link in it can lead elsewhere. */
 export const unpackOutput = <E>(tar: Stream.Stream<Uint8Array, E>, directory: string) =>
   tar.pipe(
-    Stream.pipeThroughChannel(Tar.decode<E, unknown>()),
+    Stream.pipeThroughChannel(Tar.decode<E>()),
     Stream.filter(({ header }) => header.type !== "Directory"),
     Stream.mapEffect(({ body, header }) =>
       Effect.gen(function*() {

@@ -165,7 +165,7 @@ const runHosted = Effect.fnUntraced(function*(registry: RegistryClient, version:
     return yield* new DemoFailed({
       message: `the run ended as ${ended.outcome ?? ended.status}` +
         `${stage === undefined ? "" : ` in step ${stage}`}${ended.receipt?.reason === undefined ? "" : `: ${ended.receipt.reason}`}` +
-        `${ended.error === null ? "" : ` (${ended.error.message})`}`
+        (ended.error === null ? "" : ` (${ended.error.message})`)
     })
   }
   return ended
@@ -215,9 +215,9 @@ const total = (lines: ReadonlyArray<LedgerLine>, of: (line: LedgerLine) => numbe
 const showLedger = Effect.fnUntraced(function*(registry: RegistryClient, run: Run) {
   progress.heading("Ledger")
   const pages = yield* allLines(registry)
-  const account = pages[0]!
+  const account = pages[0]
   const lines = pages.flatMap((page) => page.lines)
-  const own = lines.filter(({ subject }) => subject === `run:${run.id}`).reverse()
+  const own = lines.filter(({ subject }) => subject === `run:${run.id}`).toReversed()
   for (const { at, balanceDelta, heldDelta, reason } of own) {
     progress.line(`${at.slice(11, 23)}  ${reason.padEnd(12)}balance ${signedText(balanceDelta).padStart(5)}   held ${signedText(heldDelta).padStart(5)}`)
   }

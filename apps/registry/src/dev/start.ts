@@ -20,7 +20,7 @@ const serve = Effect.gen(function*() {
   say("Starting a registry with PostgreSQL, a sign-in provider and a sandbox host ...")
   const stack = yield* developmentStack({ port, dataDirectory: dataDirectoryPath(process.env), environment: process.env, say })
   say(describeStack(stack, Date.now() - started))
-  yield* Effect.never.pipe(Effect.raceFirst(stack.lost))
+  return yield* stack.lost
 }).pipe(
   Effect.raceFirst(Effect.andThen(signal, Effect.sync(() => say("\nStopping ...")))),
   Effect.scoped,

@@ -1,0 +1,117 @@
+/** The deployment that the parts measure: one registry node, one host without a sandbox, a published agent. */
+import { freePort, startEmbeddedServer } from "@quickagents/platform/testing/server"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { archiveOf, form, scriptedAgent } from "../stack/Packages.ts"
+import { Child, startStack } from "../stack/Stack.ts"
+import type { Person, Stack } from "../stack/Stack.ts"
+
+/** Runs that the host takes at once. */
+export const slots = 16
+
+export interface Deployment {
+  readonly stack: Stack
+  /** Connection string of the database server, without a database. */
+  readonly postgres: string
+  readonly person: Person
+  /** A published agent of `person`. */
+  readonly agent: string
+  readonly runEnded: (person: Person, id: string) => Promise<Run>
+  readonly stop: () => Promise<void>
+}
+
+export interface Run {
+  readonly id: string
+  readonly status: string
+  readonly outcome: string | null
+  readonly createdAt: string
+  readonly startedAt: string | null
+  readonly finishedAt: string | null
+}
+
+/** What `read` answers as soon as `done` holds of it. */
+export const until = async <A>(read: () => Promise<A>, done: (value: A) => boolean, everyMs = 10, withinMs = 60_000): Promise<A> => {
+  const deadline = Date.now() + withinMs
+  while (true) {
+    const value = await read()
+    if (done(value)) return value
+    if (Date.now() > deadline) throw new Error(`not in time: ${JSON.stringify(value).slice(0, 500)}`)
+    await sleep(everyMs)
+  }
+}
+
+const startFakeHost = async (stack: Stack) => {
+  const { token } = await stack.call<{ token: string }>(await stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "bench" })
+  const host = new Child("fake-host", fileURLToPath(new URL("FakeHost.ts", import.meta.url)), {
+    HOST_DATA_DIR: join(stack.directory, "fake-host"),
+    HOST_REGISTRY_URL: stack.urls[0]!,
+    HOST_ENROLMENT_TOKEN: token,
+    HOST_LISTEN_PORT: String(await freePort()),
+    HOST_CAPACITY: String(slots)
+  }, join(stack.directory, "logs/fake-host.log"))
+  host.start()
+  return host
+}
+
+/** `postgres` is a running server; the deployment has its database there and drops it at the end. */
+export const deployOn = async (postgres: string): Promise<Deployment> => {
+  const stack = await startStack({
+    postgres,
+    settings: { SERVICE_LIMITS_VERSIONS_PER_DAY: "1000", SERVICE_CREDITS_ALLOWANCE_STANDARD: "1000000" }
+  })
+  try {
+    const host = await startFakeHost(stack)
+    const stop = async () => {
+      await host.kill("SIGTERM")
+      await stack.stop()
+    }
+    try {
+      const person = await stack.person("bench")
+      const agent = "bench/steps"
+      await stack.call(person, "POST", "/api/v1/agents", { namespace: "bench", name: "steps" })
+      await stack.call(person, "POST", `/api/v1/agents/${agent}/versions`, form(archiveOf(scriptedAgent(agent, "1.0.0"))))
+      const version = await until(
+        () => stack.call<{ status: string }>(person, "GET", `/api/v1/agents/${agent}/versions/1.0.0`),
+        ({ status }) => status !== "scanning"
+      )
+      if (version.status !== "published") throw new Error(`the agent is ${version.status}: ${JSON.stringify(version)}`)
+      await stack.hostsOnline(1)
+      const runEnded = async (who: Person, id: string) => {
+        const run = await until(
+          () => stack.call<Run>(who, "GET", `/api/v1/x/runs/${id}`),
+          ({ status }) => status === "finished" || status === "cancelled",
+          5
+        )
+        if (run.outcome !== "succeeded") throw new Error(`a run ended as ${run.outcome}: ${JSON.stringify(run)}`)
+        return run
+      }
+      return { stack, postgres, person, agent, runEnded, stop }
+    } catch (error) {
+      console.error(host.log())
+      await stop()
+      throw error
+    }
+  } catch (error) {
+    await stack.stop()
+    throw error
+  }
+}
+
+/** With a database server of its own that keeps what it has promised (fsync on), as in production. */
+export const deploy = async (): Promise<Deployment> => {
+  const server = await startEmbeddedServer({ durable: true })
+  try {
+    const deployment = await deployOn(server.url)
+    return {
+      ...deployment,
+      stop: async () => {
+        await deployment.stop()
+        await server.stop()
+      }
+    }
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+}
