@@ -42,7 +42,7 @@ export const until = async <A>(read: () => Promise<A>, done: (value: A) => boole
 }
 
 const startFakeHost = async (stack: Stack) => {
-  const { token } = await stack.call<{ token: string }>(await stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "bench" })
+  const { token } = await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "bench" })
   const host = new Child("fake-host", fileURLToPath(new URL("FakeHost.ts", import.meta.url)), {
     HOST_DATA_DIR: join(stack.directory, "fake-host"),
     HOST_REGISTRY_URL: stack.urls[0]!,
@@ -60,41 +60,37 @@ export const deployOn = async (postgres: string): Promise<Deployment> => {
     postgres,
     settings: { SERVICE_LIMITS_VERSIONS_PER_DAY: "1000", SERVICE_CREDITS_ALLOWANCE_STANDARD: "1000000" }
   })
-  try {
-    const host = await startFakeHost(stack)
-    const stop = async () => {
-      await host.kill("SIGTERM")
-      await stack.stop()
-    }
-    try {
-      const person = await stack.person("bench")
-      const agent = "bench/steps"
-      await stack.call(person, "POST", "/api/v1/agents", { namespace: "bench", name: "steps" })
-      await stack.call(person, "POST", `/api/v1/agents/${agent}/versions`, form(archiveOf(scriptedAgent(agent, "1.0.0"))))
-      const version = await until(
-        () => stack.call<{ status: string }>(person, "GET", `/api/v1/agents/${agent}/versions/1.0.0`),
-        ({ status }) => status !== "scanning"
-      )
-      if (version.status !== "published") throw new Error(`the agent is ${version.status}: ${JSON.stringify(version)}`)
-      await stack.hostsOnline(1)
-      const runEnded = async (who: Person, id: string) => {
-        const run = await until(
-          () => stack.call<Run>(who, "GET", `/api/v1/x/runs/${id}`),
-          ({ status }) => status === "finished" || status === "cancelled",
-          5
-        )
-        if (run.outcome !== "succeeded") throw new Error(`a run ended as ${run.outcome}: ${JSON.stringify(run)}`)
-        return run
-      }
-      return { stack, postgres, person, agent, runEnded, stop }
-    } catch (error) {
-      console.error(host.log())
-      await stop()
-      throw error
-    }
-  } catch (error) {
+  let host: Child | undefined
+  const stop = async () => {
+    await host?.kill("SIGTERM")
     await stack.stop()
-    throw error
+  }
+  try {
+    host = await startFakeHost(stack)
+    const person = await stack.person("bench")
+    const agent = "bench/steps"
+    await stack.call(person, "POST", "/api/v1/agents", { namespace: "bench", name: "steps" })
+    await stack.call(person, "POST", `/api/v1/agents/${agent}/versions`, form(archiveOf(scriptedAgent(agent, "1.0.0"))))
+    const version = await until(
+      () => stack.call<{ status: string }>(person, "GET", `/api/v1/agents/${agent}/versions/1.0.0`),
+      ({ status }) => status !== "scanning"
+    )
+    if (version.status !== "published") throw new Error(`the agent is ${version.status}: ${JSON.stringify(version)}`)
+    await stack.hostsOnline(1)
+    const runEnded = async (who: Person, id: string) => {
+      const run = await until(
+        () => stack.call<Run>(who, "GET", `/api/v1/x/runs/${id}`),
+        ({ status }) => status === "finished" || status === "cancelled",
+        5
+      )
+      if (run.outcome !== "succeeded") throw new Error(`a run ended as ${run.outcome}: ${JSON.stringify(run)}`)
+      return run
+    }
+    return { stack, postgres, person, agent, runEnded, stop }
+  } catch (error) {
+    const said = host?.log().slice(-2_000)
+    await stop()
+    throw new Error(`the deployment did not come up; its host said: ${said}`, { cause: error })
   }
 }
 

@@ -1,0 +1,69 @@
+/** (a) Reading a run's record with a token, against Fastify and pg that do the same. */
+import { freePort } from "@quickagents/platform/testing/server"
+import assert from "node:assert/strict"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Child } from "../stack/Stack.ts"
+import type { Deployment } from "./Deployment.ts"
+import { until } from "./Deployment.ts"
+import { load, loadGenerator } from "./Load.ts"
+import type { LoadResult } from "./Load.ts"
+import { median } from "./Statistics.ts"
+
+const rounds = 5
+const seconds = 3
+const connections = 32
+/** The default of `database.maxConnections`; the other server gets the same. */
+const pool = 10
+
+const summary = (results: ReadonlyArray<LoadResult>) => ({
+  requestsPerSecond: Math.round(median(results.map(({ requestsPerSecond }) => requestsPerSecond))),
+  p50Ms: median(results.map(({ p50Ms }) => p50Ms)),
+  p99Ms: median(results.map(({ p99Ms }) => p99Ms))
+})
+
+export const runRecordReads = async ({ agent, person, runEnded, stack }: Deployment) => {
+  const task = "Sum the sales of each region and write them to a table."
+  const { id } = await stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", { ref: agent, task })
+  await runEnded(person, id)
+  const port = await freePort()
+  const other = new Child("fastify", fileURLToPath(new URL("FastifyServer.ts", import.meta.url)), {
+    DATABASE_URL: stack.databaseUrl,
+    POOL: String(pool),
+    PORT: String(port),
+    TASK: task
+  }, join(stack.directory, "logs/fastify.log"))
+  other.start()
+  try {
+    const path = `/api/v1/x/runs/${id}`
+    const headers = { authorization: `Bearer ${person.token}` }
+    const registry = { url: `${stack.urls[0]}${path}`, headers, connections, seconds }
+    const fastify = { ...registry, url: `http://127.0.0.1:${port}${path}` }
+    const read = (url: string) => fetch(url, { headers }).then((answer) => answer.json(), () => undefined) as Promise<unknown>
+    const theirs = await until(() => read(fastify.url), (answer) => answer !== undefined)
+    assert.deepEqual(theirs, await read(registry.url), "the two servers do not answer the same JSON")
+
+    const results = { registry: new Array<LoadResult>(), fastify: new Array<LoadResult>() }
+    for (const options of [registry, fastify]) await load({ ...options, seconds: 2 })
+    for (let round = 0; round < rounds; round++) {
+      results.registry.push(await load(registry))
+      results.fastify.push(await load(fastify))
+    }
+    const failures = [...results.registry, ...results.fastify].reduce((sum, result) => sum + result.failures, 0)
+    if (failures > 0) throw new Error(`${failures} requests failed`)
+    const [ours, other] = [summary(results.registry), summary(results.fastify)]
+    return {
+      loadGenerator,
+      connections,
+      rounds,
+      registry: ours,
+      fastify: other,
+      /** Of each round: what else the machine does falls on both halves of a round alike. */
+      ratio: median(results.registry.map(({ requestsPerSecond }, round) => requestsPerSecond / results.fastify[round]!.requestsPerSecond))
+    }
+  } finally {
+    await other.kill("SIGKILL")
+  }
+}
+
+export type RunRecordReads = Awaited<ReturnType<typeof runRecordReads>>
