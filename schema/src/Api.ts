@@ -30,8 +30,7 @@ export class CoreApi extends HttpApi.make("registry")
   .add(ReviewGroup)
   .add(PlatformGroup)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
-  .annotateMerge(annotations)
-{}
+  .annotateMerge(annotations) {}
 
 export class Api extends HttpApi.make("registry")
   .addHttpApi(CoreApi)
@@ -41,5 +40,4 @@ export class Api extends HttpApi.make("registry")
   .add(HostEnrolGroup)
   .add(StaffHostsGroup)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
-  .annotateMerge(annotations)
-{}
+  .annotateMerge(annotations) {}

@@ -36,7 +36,9 @@ export class Identified extends HttpApiMiddleware.Service<Identified, { provides
 }) {}
 
 /** Authorization: `Enrolment <token>`; any session or personal access token is 403. */
-export class EnrolmentToken extends Context.Service<EnrolmentToken, { readonly token: string }>()("schema/EnrolmentToken") {}
+export class EnrolmentToken extends Context.Service<EnrolmentToken, { readonly token: string }>()(
+  "schema/EnrolmentToken"
+) {}
 
 export class EnrolmentAuthenticated extends HttpApiMiddleware.Service<
   EnrolmentAuthenticated,

@@ -83,7 +83,10 @@ export const LedgerEntity = Entity.make("Ledger", [
 /** Id: run id. Supervises the run from its claim to its end. */
 export const RunEntity = Entity.make("Run", [
   Rpc.make("supervise", {
-    payload: { runId: RunId, /** One message a claim, and one more for each time a sweep found nobody supervising. */ turn: Schema.String },
+    payload: {
+      runId: RunId,
+      /** One message a claim, and one more for each time a sweep found nobody supervising. */ turn: Schema.String
+    },
     success: Schema.Void,
     primaryKey: ({ runId, turn }) => `${runId}:${turn}`
   }).annotate(ClusterSchema.Persisted, true),
@@ -100,7 +103,10 @@ export const HostEntity = Entity.make("Host", [
 /** Id: version id. Takes a version through the stages of the gate. */
 export const ScanEntity = Entity.make("Scan", [
   Rpc.make("scan", {
-    payload: { versionId: VersionId, /** One message a submission, and one more for each time it was found idle. */ turn: Schema.String },
+    payload: {
+      versionId: VersionId,
+      /** One message a submission, and one more for each time it was found idle. */ turn: Schema.String
+    },
     success: Schema.Void,
     primaryKey: ({ turn, versionId }) => `${versionId}:${turn}`
   }).annotate(ClusterSchema.Persisted, true)

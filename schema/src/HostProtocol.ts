@@ -63,7 +63,9 @@ export const HandOff = Schema.Struct({
   intake: Schema.Record(Schema.String, Schema.Unknown),
   mode: Mode,
   inputs: Schema.Array(HandOffInput),
-  secrets: Schema.Array(Schema.Struct({ name: Schema.String, value: Schema.String, deliver: Schema.Literals(["env", "browser", "header"]) })),
+  secrets: Schema.Array(
+    Schema.Struct({ name: Schema.String, value: Schema.String, deliver: Schema.Literals(["env", "browser", "header"]) })
+  ),
   caps: Schema.Struct({ seconds: Schema.Int, turns: Schema.Int }),
   model: ModelAccess,
   /** X25519 public key, 32 bytes: `output.tar` is sealed to it. */
@@ -123,9 +125,17 @@ export class HostProtocol extends RpcGroup.make(
   /** Idempotent: a run that the host already holds is accepted again. */
   Rpc.make("Take", { payload: HandOff, success: Schema.Void, error: TakeRefused }),
   /** Events after `afterSeq`, then live ones, ending after `exited`. */
-  Rpc.make("Watch", { payload: { runId: RunId, afterSeq: count }, success: WatchItem, error: RunUnknown, stream: true }),
+  Rpc.make("Watch", {
+    payload: { runId: RunId, afterSeq: count },
+    success: WatchItem,
+    error: RunUnknown,
+    stream: true
+  }),
   /** Interrupts the runner; the run still ends with `exited`. Unknown runs are ignored. */
-  Rpc.make("Cancel", { payload: { runId: RunId, reason: Schema.Literals(["cancelled", "tokens"]) }, success: Schema.Void }),
+  Rpc.make("Cancel", {
+    payload: { runId: RunId, reason: Schema.Literals(["cancelled", "tokens"]) },
+    success: Schema.Void
+  }),
   /** The finish is stored: the host may delete everything of this run. */
   Rpc.make("Forget", { payload: { runId: RunId }, success: Schema.Void }),
   /** First half of a certificate renewal: the host makes a new key and answers a CSR. */
@@ -133,7 +143,10 @@ export class HostProtocol extends RpcGroup.make(
   /** Second half: the new leaf is used from the next handshake on. */
   Rpc.make("Renew", { payload: { certificate: Schema.String, caChain: Schema.String }, success: Schema.Void }),
   /** The attestation keys that this host pins, replaced as a whole. */
-  Rpc.make("PinKeys", { payload: { keys: Schema.Array(Schema.Struct({ keyId: Schema.String, publicKey: Base64 })) }, success: Schema.Void }),
+  Rpc.make("PinKeys", {
+    payload: { keys: Schema.Array(Schema.Struct({ keyId: Schema.String, publicKey: Base64 })) },
+    success: Schema.Void
+  }),
   /** Takes no new run; those it holds go on. */
   Rpc.make("Drain", { success: Schema.Void })
 ) {}

@@ -8,9 +8,9 @@
 import { Schema } from "effect"
 
 const id = <const Prefix extends string>(prefix: Prefix, description: string) =>
-  Schema.String.check(
-    Schema.isPattern(new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`, "u"))
-  ).pipe(Schema.annotate({ description, examples: [`${prefix}_01JD8K2Z4W5X6Y7Z8A9B0C1D2E`] }))
+  Schema.String.check(Schema.isPattern(new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`, "u"))).pipe(
+    Schema.annotate({ description, examples: [`${prefix}_01JD8K2Z4W5X6Y7Z8A9B0C1D2E`] })
+  )
 
 export const AccountId = id("acc", "An account")
 export const OrgId = id("org", "An organization")
@@ -24,9 +24,9 @@ export const HostId = id("host", "A sandbox host")
 export const EnrolmentId = id("enr", "An enrolment of a sandbox host")
 
 /** RFC 3339 in UTC, as `Date.prototype.toISOString` writes it. */
-export const Timestamp = Schema.String.check(
-  Schema.isPattern(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/u)
-).pipe(Schema.annotate({ description: "RFC 3339, UTC", format: "date-time", examples: ["2026-11-21T07:00:00.000Z"] }))
+export const Timestamp = Schema.String.check(Schema.isPattern(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/u)).pipe(
+  Schema.annotate({ description: "RFC 3339, UTC", format: "date-time", examples: ["2026-11-21T07:00:00.000Z"] })
+)
 
 /** `sha256:` and 64 lowercase hex digits. */
 export const Digest = Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/u)).pipe(

@@ -20,7 +20,9 @@ const fits = (question: IntakeQuestion, value: unknown): string | undefined => {
     case "boolean":
       return typeof value === "boolean" ? undefined : "must be true or false"
     case "choice":
-      return (question.options ?? []).includes(value as string) ? undefined : `must be one of ${(question.options ?? []).join(", ")}`
+      return (question.options ?? []).includes(value as string)
+        ? undefined
+        : `must be one of ${(question.options ?? []).join(", ")}`
     case "url":
       return typeof value === "string" && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
         ? undefined

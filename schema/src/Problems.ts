@@ -233,12 +233,22 @@ export class SessionsUnavailable extends HttpApiError.Problem<SessionsUnavailabl
 export class CreditsExhausted extends HttpApiError.Problem<CreditsExhausted>()(
   "CreditsExhausted",
   { type: typeOf("credits-exhausted"), status: 402, title: "Not enough credits" },
-  { account: Schema.String, balance: Schema.Int, hold: Schema.Int, resetsAt: Schema.NullOr(Schema.String), tier: Schema.String }
+  {
+    account: Schema.String,
+    balance: Schema.Int,
+    hold: Schema.Int,
+    resetsAt: Schema.NullOr(Schema.String),
+    tier: Schema.String
+  }
 ) {}
 
 export class SecretsDeclared extends HttpApiError.Problem<SecretsDeclared>()(
   "SecretsDeclared",
-  { type: typeOf("secrets-declared"), status: 409, title: "The release requires secrets and this deployment keeps none" },
+  {
+    type: typeOf("secrets-declared"),
+    status: 409,
+    title: "The release requires secrets and this deployment keeps none"
+  },
   { required: texts, secrets: texts }
 ) {}
 

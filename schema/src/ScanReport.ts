@@ -6,7 +6,20 @@
 import { Schema } from "effect"
 import { Digest, ReleaseRef, Timestamp } from "./Ids.ts"
 
-export const StageId = Schema.Literals(["S0", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "SK"]).annotate({
+export const StageId = Schema.Literals([
+  "S0",
+  "S1",
+  "S2",
+  "S3",
+  "S4",
+  "S5",
+  "S6",
+  "S7",
+  "S8",
+  "S9",
+  "S10",
+  "SK"
+]).annotate({
   identifier: "StageId"
 })
 export type StageId = typeof StageId.Type
@@ -26,7 +39,9 @@ export const stageNames = {
   SK: "knowledge"
 } as const satisfies Record<StageId, string>
 
-export const Severity = Schema.Literals(["info", "low", "medium", "high", "critical"]).annotate({ identifier: "Severity" })
+export const Severity = Schema.Literals(["info", "low", "medium", "high", "critical"]).annotate({
+  identifier: "Severity"
+})
 export type Severity = typeof Severity.Type
 
 export const Finding = Schema.Struct({
@@ -54,7 +69,9 @@ export const StageResult = Schema.Struct({
 }).annotate({ identifier: "StageResult" })
 export type StageResult = typeof StageResult.Type
 
-export const Verdict = Schema.Literals(["clean", "findings", "unscanned", "blocked"]).annotate({ identifier: "Verdict" })
+export const Verdict = Schema.Literals(["clean", "findings", "unscanned", "blocked"]).annotate({
+  identifier: "Verdict"
+})
 export type Verdict = typeof Verdict.Type
 
 export const ScanReport = Schema.Struct({
@@ -77,7 +94,13 @@ export const DsseEnvelope = Schema.Struct({
   signatures: Schema.Array(Schema.Struct({ keyid: Schema.String, sig: Schema.String }))
 }).annotate({
   identifier: "DsseEnvelope",
-  examples: [{ payloadType: "application/vnd.in-toto+json", payload: "eyJfdHlwZSI6...", signatures: [{ keyid: "5f70bf18...", sig: "MEUCIQ..." }] }]
+  examples: [
+    {
+      payloadType: "application/vnd.in-toto+json",
+      payload: "eyJfdHlwZSI6...",
+      signatures: [{ keyid: "5f70bf18...", sig: "MEUCIQ..." }]
+    }
+  ]
 })
 export type DsseEnvelope = typeof DsseEnvelope.Type
 

@@ -51,7 +51,7 @@ const send = async (method: string, path: string, body: unknown, { headers }: Cr
 }
 
 beforeAll(async () => {
-  stack = await startStack({ postgres: inject("postgresUrl"), hosts: 1 })
+  stack = await startStack({ postgres: inject("postgresUrl"), hosts: 1, settings: { SERVICE_LIMITS_LOGIN_PER_MIN: "1000" } })
   ;[owner, admin, member, other, unverified] = (await Promise.all(
     ["oscar", "ada", "mia", "otto", "uma"].map((handle) => stack.person(handle))
   )) as [Person, Person, Person, Person, Person]
@@ -92,7 +92,6 @@ interface Row {
   readonly staffTokens?: readonly [auditRead: number, every: number]
   /** A token that is not one, and an enrolment token; 401 when absent. */
   readonly strangers?: readonly [wrong: number, enrolment: number]
-  /** Owner and staff by session without CSRF token; for a change 403 when absent, for a read as with it. */
   readonly path: () => string | Promise<string>
   readonly body?: () => unknown
 }

@@ -28,13 +28,14 @@ const headerArguments = (headers: LoadOptions["headers"]) => Object.entries(head
 
 /** `812.00us`, `1.24ms` or `1.02s` in milliseconds. */
 const milliseconds = (text: string) => {
-  const [, value, unit] = /^([\d.]+)(us|ms|s)$/.exec(text)!
-  return Number(value) * { us: 0.001, ms: 1, s: 1000 }[unit as "us" | "ms" | "s"]
+  const [, value, unit] = /^([\d.]+)(us|ms|s)$/.exec(text) ?? []
+  return unit === undefined ? Number.NaN : Number(value) * { us: 0.001, ms: 1, s: 1000 }[unit as "us" | "ms" | "s"]
 }
 
 const withWrk = async ({ connections, headers, seconds, url }: LoadOptions): Promise<LoadResult> => {
   const { stdout } = await run("wrk", ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...headerArguments(headers), url])
   const found = (pattern: RegExp) => pattern.exec(stdout)?.[1]
+  console.error(stdout)
   return {
     requestsPerSecond: Number(found(/Requests\/sec:\s+([\d.]+)/)),
     p50Ms: milliseconds(found(/50%\s+(\S+)/)!),

@@ -42,3 +42,9 @@ export const memoryOf = (pid: number) => {
   const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1] ?? Number.NaN) / 1024
   return { now: mebibytes("VmRSS"), peak: mebibytes("VmHWM") }
 }
+
+/** Processor time that a process has used so far, in milliseconds. Linux counts it in hundredths of a second. */
+export const processorMs = (pid: number) => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ")
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}

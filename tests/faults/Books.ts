@@ -98,7 +98,7 @@ export const violations = (sql: SqlClient.SqlClient, options: { readonly atTheEn
 export const guardOfSecondRun = (sql: SqlClient.SqlClient) =>
   sql.withTransaction(Effect.gen(function*() {
     const copy = (id: string) => sql`
-      INSERT INTO runs SELECT made.* FROM (SELECT * FROM runs ORDER BY id LIMIT 1) one, LATERAL jsonb_populate_record(one,
+      INSERT INTO runs SELECT made.* FROM (SELECT runs FROM runs ORDER BY id LIMIT 1) any_run (row), LATERAL jsonb_populate_record(any_run.row,
         jsonb_build_object('id', ${id}::text, 'status', 'queued', 'outcome', NULL, 'idempotency_key', NULL, 'account_id', 'acc_of_the_guard')) made`
     yield* copy("run_first")
     yield* copy("run_second")

@@ -7,10 +7,20 @@ export interface PackageFiles {
 
 const block = (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)])
 
-/** A plain ustar archive, gzipped, in path order. */
-export const archiveOf = (files: PackageFiles): Uint8Array<ArrayBuffer> => {
-  const parts = Object.keys(files).sort().map((path) => {
-    const content = Buffer.from(files[path]!)
+export interface Entry {
+  readonly path: string
+  readonly content?: string | Uint8Array
+  /** Type flag of the header; a plain file when absent. */
+  readonly type?: string
+  readonly link?: string
+  /** What the header says, whatever is true. */
+  readonly checksum?: number
+}
+
+/** A gzipped ustar archive of these entries as they are, also such as no packer would write. */
+export const rawArchive = (entries: ReadonlyArray<Entry>): Uint8Array<ArrayBuffer> => {
+  const parts = entries.map(({ checksum, content: given, link, path, type }) => {
+    const content = Buffer.from(given ?? "")
     const header = Buffer.alloc(512)
     header.write(path, 0, 100)
     header.write("0000644\0", 100)
@@ -19,15 +29,20 @@ export const archiveOf = (files: PackageFiles): Uint8Array<ArrayBuffer> => {
     header.write(`${content.length.toString(8).padStart(11, "0")}\0`, 124)
     header.write("00000000000\0", 136)
     header.write("        ", 148)
-    header.write("0", 156)
+    header.write(type ?? "0", 156)
+    header.write(link ?? "", 157)
     header.write("ustar\0", 257)
     header.write("00", 263)
-    const sum = header.reduce((total, byte) => total + byte, 0)
+    const sum = checksum ?? header.reduce((total, byte) => total + byte, 0)
     header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148)
     return Buffer.concat([header, block(content)])
   })
   return new Uint8Array(gzipSync(Buffer.concat([...parts, Buffer.alloc(1024)])))
 }
+
+/** The package in path order. */
+export const archiveOf = (files: PackageFiles): Uint8Array<ArrayBuffer> =>
+  rawArchive(Object.keys(files).toSorted().map((path) => ({ path, content: files[path]! })))
 
 /** An agent that follows the script of its task. */
 export const scriptedAgent = (name: string, version: string, more: { readonly manifest?: string; readonly files?: PackageFiles } = {}): PackageFiles => ({

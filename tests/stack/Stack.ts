@@ -31,6 +31,8 @@ export interface StackOptions {
   /** Settings by their environment names. */
   readonly settings?: Readonly<Record<string, string>>
   readonly hostSettings?: Readonly<Record<string, string>>
+  /** Settings of one node over `settings`, by its index. */
+  readonly nodeSettings?: ReadonlyArray<Readonly<Record<string, string>>>
   /** Module that starts a node, instead of the registry's own main. */
   readonly nodeEntry?: string
 }
@@ -157,6 +159,7 @@ export const startStack = async (options: StackOptions) => {
   const nodes = ports.map(({ cluster, http }, index) =>
     new Child(`registry-${index}`, options.nodeEntry ?? join(root, "apps/registry/src/main.ts"), {
       ...shared,
+      ...options.nodeSettings?.[index],
       SERVICE_PORT: String(http),
       SERVICE_CLUSTER_ADDRESS: `127.0.0.1:${cluster}`
     }, join(directory, `logs/registry-${index}.log`))
@@ -262,15 +265,19 @@ export const startStack = async (options: StackOptions) => {
     }
     throw new Error(`hosts are not online:\n${hosts.map((host) => host.log().slice(-2_000)).join("\n")}\n${nodes[0]!.log().slice(-3_000)}`)
   }
-  for (let index = 0; index < (options.hosts ?? 0); index++) await addHost()
-  if ((options.hosts ?? 0) > 0) await hostsOnline(options.hosts!)
-
   const stop = async () => {
     await Promise.all(hosts.map((host) => host.kill("SIGKILL")))
     await Promise.all(nodes.map((node) => node.kill("SIGTERM")))
     await runtime.dispose()
     await admin(`DROP DATABASE ${name} WITH (FORCE)`)
     rmSync(directory, { recursive: true, force: true })
+  }
+  try {
+    for (let index = 0; index < (options.hosts ?? 0); index++) await addHost()
+    if ((options.hosts ?? 0) > 0) await hostsOnline(options.hosts!)
+  } catch (error) {
+    await stop()
+    throw error
   }
 
   return { directory, databaseUrl, urls, nodes, hosts, addHost, hostsOnline, ready, staff, person, org, sql, query, request, call, stop, runtime }

@@ -8,7 +8,10 @@ import { pipeline } from "node:stream/promises"
 export class OutputNotWritten extends Schema.TaggedError<OutputNotWritten>()("OutputNotWritten", {}) {}
 
 /** Writes all of `bytes`. */
-export const writeOutput = (bytes: Stream.Stream<Uint8Array>, target: string | number): Effect.Effect<void, OutputNotWritten> =>
+export const writeOutput = (
+  bytes: Stream.Stream<Uint8Array>,
+  target: string | number
+): Effect.Effect<void, OutputNotWritten> =>
   Effect.tryPromise({
     try: () =>
       pipeline(

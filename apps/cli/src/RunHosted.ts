@@ -17,7 +17,7 @@ const printLine = (envelope: Envelope) =>
   })
 
 /** Answers the process exit code. A request that cannot be read has no envelope: there is no release to name in one. */
-export const runHosted: Effect.Effect<number> = Effect.gen(function*() {
+export const runHosted: Effect.Effect<number> = Effect.gen(function* () {
   const interrupted = yield* listenForInterruption
   const request = yield* decode(yield* Effect.promise(() => text(process.stdin)))
   const { envelope, output } = yield* run({
@@ -32,5 +32,7 @@ export const runHosted: Effect.Effect<number> = Effect.gen(function*() {
 }).pipe(
   // Of a request that is not one, nothing is repeated: it may hold secrets.
   Effect.catchTag("SchemaError", () => Effect.as(Console.error("stdin holds no hosted request"), exitCodes.usage)),
-  Effect.catchTag("OutputNotWritten", () => Effect.as(Console.error("descriptor 4 does not take the output"), exitCodes.cli))
+  Effect.catchTag("OutputNotWritten", () =>
+    Effect.as(Console.error("descriptor 4 does not take the output"), exitCodes.cli)
+  )
 )

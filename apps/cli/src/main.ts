@@ -10,7 +10,9 @@ const quickagent = Command.make("quickagent").pipe(
   Command.withSubcommands([runCommand])
 )
 
-const exit = await Effect.runPromiseExit(Command.run(quickagent, { version: "0.1.0" }).pipe(Effect.provide(NodeServices.layer)))
+const exit = await Effect.runPromiseExit(
+  Command.run(quickagent, { version: "0.1.0" }).pipe(Effect.provide(NodeServices.layer))
+)
 if (Exit.isFailure(exit)) {
   const error = Cause.squash(exit.cause)
   // The command line itself was wrong and is already explained; anything else is a defect without text of a run.

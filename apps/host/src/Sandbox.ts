@@ -1,19 +1,25 @@
 /**
- * One runner process in its sandbox.
+ * One runner process in its sandbox, with a directory of its own.
  *
- * The runner reads its request on stdin, narrates on descriptor 3, writes the
- * output tar on descriptor 4 and its envelope on stdout. Its stderr may hold
- * text of the run and is thrown away.
+ * A sandbox is prepared first, with nothing of a run in it, and given its run
+ * later: the runner waits on stdin for its request, and what the host puts into
+ * the directory in the meantime appears through the mounts. It serves one run.
+ *
+ * The runner narrates on descriptor 3, writes the output tar on descriptor 4 and
+ * its envelope on stdout. Its stderr may hold text of the run and is thrown away.
  */
 import { NodeStream } from "@effect/platform-node"
 import type { HostedRequest } from "@quickagents/runner"
 import { Effect, type Scope, Stream } from "effect"
 import { spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
+import { mkdir, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import { bubblewrap, namespaceArguments } from "./Bubblewrap.ts"
+import { compileCache } from "./CompileCache.ts"
 import type { HostConfig } from "./HostConfig.ts"
 import type { Isolation } from "./Isolation.ts"
 
@@ -22,7 +28,7 @@ const maxOpenFiles = 1024
 /** After the process ended its pipes end at once, unless something outside a sandbox holds them open. */
 const drainMs = 2_000
 
-/** Where the parts of a run lie, as the runner sees them. */
+/** Where the parts of a run lie. */
 export interface RunPlaces {
   readonly workspace: string
   readonly archive: string
@@ -30,38 +36,44 @@ export interface RunPlaces {
   readonly egressSocket: string
 }
 
-/** Of a directory of one run on the host. */
-export const placesIn = (directory: string): RunPlaces => ({
-  workspace: join(directory, "workspace"),
-  archive: join(directory, "package.tar.gz"),
-  modelSocket: join(directory, "model.sock"),
-  egressSocket: join(directory, "egress.sock")
+const placesIn = (workspace: string, given: string): RunPlaces => ({
+  workspace,
+  archive: join(given, "package.tar.gz"),
+  modelSocket: join(given, "model.sock"),
+  egressSocket: join(given, "egress.sock")
 })
 
-const inSandbox: RunPlaces = {
-  workspace: "/workspace",
-  archive: "/run/quickagents/package.tar.gz",
-  modelSocket: "/run/quickagents/model.sock",
-  egressSocket: "/run/quickagents/egress.sock"
-}
+const workspaceInside = "/workspace"
+const givenInside = "/run/quickagents"
 
-export interface RunnerProcess {
+export interface Sandbox {
+  /** On the host. Nobody has put anything there yet. */
+  readonly places: RunPlaces
+  /** The same places as the runner sees them. */
+  readonly seen: RunPlaces
+  /** Completes at the runner's first word, which is that it has loaded and waits; or when it ended. */
+  readonly loaded: Effect.Effect<void>
+  /** Hands over the run. Once. */
+  readonly give: (request: HostedRequest) => Effect.Effect<void>
   readonly narration: Stream.Stream<Uint8Array>
   readonly output: Stream.Stream<Uint8Array>
   readonly envelope: Stream.Stream<Uint8Array>
-  /** Ends when the process and everything that it started is gone. */
+  /** The process is gone. */
+  readonly gone: () => boolean
+  /** Completes when the process and everything that it started is gone. */
   readonly ended: Effect.Effect<void>
   /** Asks the runner to end (SIGTERM). */
   readonly terminate: Effect.Effect<void>
   readonly kill: Effect.Effect<void>
 }
 
-const environment = (workspace: string, temporary: string) => ({
+const environment = (config: HostConfig, workspace: string, temporary: string) => ({
   PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
   HOME: temporary,
   TMPDIR: temporary,
   PWD: workspace,
-  LANG: "C.UTF-8"
+  LANG: "C.UTF-8",
+  NODE_COMPILE_CACHE: compileCache(config)
 })
 
 // POSIX counts file sizes in blocks of 512 bytes.
@@ -85,36 +97,32 @@ const infoFd = 5
 const blockFd = 6
 const seccompFd = 7
 
-const sandboxed = (config: HostConfig, isolation: Isolation, directory: string): ReadonlyArray<string> => {
-  const places = placesIn(directory)
-  return [
-    ...namespaceArguments(),
-    ...[process.execPath, ...config.runnerPaths].flatMap((path) => ["--ro-bind", path, path]),
-    "--bind",
-    places.workspace,
-    inSandbox.workspace,
-    "--ro-bind",
-    places.archive,
-    inSandbox.archive,
-    // Absent for a model that runs inside the sandbox.
-    "--bind-try",
-    places.modelSocket,
-    inSandbox.modelSocket,
-    "--bind",
-    places.egressSocket,
-    inSandbox.egressSocket,
-    "--chdir",
-    inSandbox.workspace,
-    ...Object.entries(environment(inSandbox.workspace, "/tmp")).flatMap(([name, value]) => ["--setenv", name, value]),
-    ...(isolation.seccomp === undefined ? [] : ["--seccomp", String(seccompFd)]),
-    "--info-fd",
-    String(infoFd),
-    "--block-fd",
-    String(blockFd),
-    "--",
-    ...limited(config.runnerCommand)
-  ]
-}
+const sandboxed = (
+  config: HostConfig,
+  isolation: Isolation,
+  workspace: string,
+  given: string
+): ReadonlyArray<string> => [
+  ...namespaceArguments(),
+  ...[process.execPath, compileCache(config), ...config.runnerPaths].flatMap((path) => ["--ro-bind", path, path]),
+  "--bind",
+  workspace,
+  workspaceInside,
+  // A socket on a read-only mount can be connected to.
+  "--ro-bind",
+  given,
+  givenInside,
+  "--chdir",
+  workspaceInside,
+  ...Object.entries(environment(config, workspaceInside, "/tmp")).flatMap(([name, value]) => ["--setenv", name, value]),
+  ...(isolation.seccomp === undefined ? [] : ["--seccomp", String(seccompFd)]),
+  "--info-fd",
+  String(infoFd),
+  "--block-fd",
+  String(blockFd),
+  "--",
+  ...limited(config.runnerCommand)
+]
 
 const signal = (pid: number, name: NodeJS.Signals) => {
   try {
@@ -142,81 +150,101 @@ const firstProcess = async (info: Readable): Promise<number> => {
   return parsed["child-pid"]
 }
 
-/** The paths of a run as its runner sees them. */
-export const seenPlaces = (isolation: Isolation, directory: string): RunPlaces =>
-  isolation.namespaces ? inSandbox : placesIn(directory)
+export const sandboxPrefix = "sandbox-"
+
+const sandboxDirectory = (config: HostConfig): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      // Short: the path of a unix socket has at most 108 bytes.
+      const directory = join(config.workDir, sandboxPrefix + randomBytes(8).toString("hex"))
+      await mkdir(directory, { mode: 0o700 })
+      return directory
+    }),
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+  )
 
 /**
- * Starts the runner for the run in `directory` and hands it `request`. Closing
- * the scope kills it. A sandbox that cannot be started is a defect.
+ * Makes a sandbox and starts its runner. Closing the scope ends it and removes
+ * its directory. One that cannot be made is a defect.
  */
-export const startRunner = (
+export const prepareSandbox = (
   config: HostConfig,
-  isolation: Isolation,
-  directory: string,
-  request: HostedRequest
-): Effect.Effect<RunnerProcess, never, Scope.Scope> =>
+  isolation: Isolation
+): Effect.Effect<Sandbox, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { workspace } = placesIn(directory)
+    const directory = yield* sandboxDirectory(config)
+    const workspace = join(directory, "workspace")
+    const given = join(directory, "given")
+    yield* Effect.promise(() => Promise.all([mkdir(workspace), mkdir(given)]))
     const group =
       isolation.groups === undefined
         ? undefined
         : yield* isolation.groups.make({ memoryBytes: config.runMemoryBytes, processes: config.runProcesses })
     const [program, ...parameters] = isolation.namespaces
-      ? [bubblewrap, ...sandboxed(config, isolation, directory)]
+      ? [bubblewrap, ...sandboxed(config, isolation, workspace, given)]
       : plain(config.runnerCommand)
-    // Its own process group: a Ctrl-C in the host's terminal drains the host and must not end its runs.
-    const child = spawn(program, parameters, {
-      detached: true,
-      cwd: workspace,
-      env: environment(workspace, workspace),
-      stdio: [
-        "pipe",
-        "pipe",
-        "ignore",
-        "pipe",
-        "pipe",
-        ...(isolation.namespaces ? (["pipe", "pipe", "pipe"] as const) : [])
-      ]
-    })
-    let gone = false
-    let leader = child.pid
-    const kill = Effect.sync(() => {
-      if (gone || child.pid === undefined || leader === undefined) return
-      signal(child.pid, "SIGKILL")
-      signal(-leader, "SIGKILL")
-    })
-    const ended = yield* Effect.cached(
-      Effect.promise(async () => {
-        if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
+
+    const start = () => {
+      // Its own process group: a Ctrl-C in the host's terminal drains the host and must not end its runs.
+      const child = spawn(program, parameters, {
+        detached: true,
+        cwd: workspace,
+        env: environment(config, workspace, workspace),
+        stdio: [
+          "pipe",
+          "pipe",
+          "ignore",
+          "pipe",
+          "pipe",
+          ...(isolation.namespaces ? (["pipe", "pipe", "pipe"] as const) : [])
+        ]
+      })
+      const runner = { child, leader: child.pid, gone: false }
+      // `once` also ends, by a rejection, for a program that cannot be started.
+      const exited = once(child, "exit").catch(() => {}).then(() => {
         // Without namespaces something that the runner started may still run, and hold the pipes open.
-        if (!isolation.namespaces && leader !== undefined) signal(-leader, "SIGKILL")
-        gone = true
+        if (!isolation.namespaces && runner.leader !== undefined) signal(-runner.leader, "SIGKILL")
+        runner.gone = true
         const pipes = child.stdio.filter((pipe) => pipe !== null && pipe !== undefined)
         const timer = setTimeout(() => pipes.forEach((pipe) => pipe.destroy()), drainMs)
         child.once("close", () => clearTimeout(timer))
       })
-    )
+      const kill = Effect.sync(() => {
+        if (runner.gone || child.pid === undefined || runner.leader === undefined) return
+        signal(child.pid, "SIGKILL")
+        signal(-runner.leader, "SIGKILL")
+      })
+      return Object.assign(runner, { ended: Effect.promise(() => exited), kill })
+    }
+    const runner = yield* Effect.acquireRelease(Effect.sync(start), ({ ended, kill }) => Effect.andThen(kill, ended))
+    const { child, ended, kill } = runner
     yield* Effect.promise(() => once(child, "spawn"))
-    yield* Effect.addFinalizer(() => Effect.andThen(kill, ended))
 
     const pipe = (fd: number) => child.stdio[fd] as Readable & Writable
     if (isolation.namespaces) {
       send(pipe(seccompFd), isolation.seccomp ?? Buffer.alloc(0))
-      leader = yield* Effect.promise(() => firstProcess(pipe(infoFd)))
+      runner.leader = yield* Effect.promise(() => firstProcess(pipe(infoFd)))
     }
     // In the sandbox nothing runs before the block is lifted, so nothing escapes its limits.
-    if (group !== undefined) yield* group.add(leader!)
+    if (group !== undefined) yield* group.add(runner.leader!)
     if (isolation.namespaces) send(pipe(blockFd), "go")
-    send(pipe(0), JSON.stringify(request))
 
     return {
+      places: placesIn(workspace, given),
+      seen: isolation.namespaces ? placesIn(workspaceInside, givenInside) : placesIn(workspace, given),
+      // The word itself stays in the pipe.
+      loaded: Effect.raceFirst(
+        Effect.callback<void>((resume) => void pipe(3).once("readable", () => resume(Effect.void))),
+        ended
+      ),
+      give: (request) => Effect.sync(() => send(pipe(0), JSON.stringify(request))),
       narration: bytes(pipe(3)),
       output: bytes(pipe(4)),
       envelope: bytes(pipe(1)),
+      gone: () => runner.gone,
       ended,
       terminate: Effect.sync(() => {
-        if (!gone && leader !== undefined) signal(-leader, "SIGTERM")
+        if (!runner.gone && runner.leader !== undefined) signal(-runner.leader, "SIGTERM")
       }),
       kill
     }

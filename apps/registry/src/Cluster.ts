@@ -6,7 +6,15 @@ import { Authority, Settings } from "@quickagents/platform"
 import { registryUri } from "@quickagents/schema"
 import { NodeCrypto, NodeSocket, NodeSocketServer } from "@effect/platform-node"
 import { Effect, Layer, Option } from "effect"
-import { RunnerAddress, RunnerHealth, Runners, ShardingConfig, SocketRunner, SqlMessageStorage, SqlRunnerStorage } from "effect/cluster"
+import {
+  RunnerAddress,
+  RunnerHealth,
+  Runners,
+  ShardingConfig,
+  SocketRunner,
+  SqlMessageStorage,
+  SqlRunnerStorage
+} from "effect/cluster"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import type { PeerCertificate } from "node:tls"
@@ -17,10 +25,12 @@ const parse = (address: string) => {
 }
 
 const isNode = (_name: string, peer: PeerCertificate) =>
-  (peer.subjectaltname ?? "").split(", ").includes(`URI:${registryUri}`) ? undefined : new Error("the peer is not a registry node")
+  (peer.subjectaltname ?? "").split(", ").includes(`URI:${registryUri}`)
+    ? undefined
+    : new Error("the peer is not a registry node")
 
 export const ClusterLive = Layer.unwrap(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const settings = yield* Settings.Settings
     const authority = yield* Authority
     const { certificate: cert, privateKey: key } = yield* authority.node
@@ -29,12 +39,18 @@ export const ClusterLive = Layer.unwrap(
 
     const clientProtocol = Layer.effect(
       Runners.RpcClientProtocol,
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const serialization = yield* RpcSerialization.RpcSerialization
         return {
           codecFor: serialization.codecFor,
-          make: Effect.fnUntraced(function*(address) {
-            const socket = yield* NodeSocket.makeTls({ openTimeout: 1000, host: address.host, port: address.port, checkServerIdentity: isNode, ...tls })
+          make: Effect.fnUntraced(function* (address) {
+            const socket = yield* NodeSocket.makeTls({
+              openTimeout: 1000,
+              host: address.host,
+              port: address.port,
+              checkServerIdentity: isNode,
+              ...tls
+            })
             return yield* RpcClient.makeProtocolSocket().pipe(
               Effect.provideService(Socket.Socket, socket),
               Effect.provideService(RpcSerialization.RpcSerialization, serialization)
@@ -45,7 +61,13 @@ export const ClusterLive = Layer.unwrap(
     )
     return SocketRunner.layer.pipe(
       Layer.provide([
-        NodeSocketServer.layerTls({ host: settings["cluster.listen"], port: own.port, requestCert: true, rejectUnauthorized: true, ...tls }),
+        NodeSocketServer.layerTls({
+          host: settings["cluster.listen"],
+          port: own.port,
+          requestCert: true,
+          rejectUnauthorized: true,
+          ...tls
+        }),
         clientProtocol
       ]),
       Layer.provide(RunnerHealth.layerPing.pipe(Layer.provide(Runners.layerRpc), Layer.provide(clientProtocol))),

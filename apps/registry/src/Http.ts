@@ -43,8 +43,14 @@ const newServer = () => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === "ECONNRESET") return
     const status = error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request"
-    const body = JSON.stringify({ type: "/problems/bad-request", title: "The request cannot be read", status: Number(status.slice(0, 3)) })
-    socket.end(`HTTP/1.1 ${status}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`)
+    const body = JSON.stringify({
+      type: "/problems/bad-request",
+      title: "The request cannot be read",
+      status: Number(status.slice(0, 3))
+    })
+    socket.end(
+      `HTTP/1.1 ${status}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
+    )
   })
   return server
 }

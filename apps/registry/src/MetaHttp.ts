@@ -9,7 +9,7 @@ export const version = "0.1.0"
 export const MetaHttp = HttpApiBuilder.group(
   CoreApi,
   "meta",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const settings = yield* Settings.Settings
     const id = settings["auth.oidc.id"]
     return handlers.handle("meta", () =>
@@ -18,9 +18,11 @@ export const MetaHttp = HttpApiBuilder.group(
         version,
         extensions: settings["service.extensions"],
         features: { voice: false, knowledge: false },
-        signInProviders: settings["auth.oidc.issuer"] === null
-          ? []
-          : [{ id, name: settings["auth.oidc.name"], start: `/api/v1/auth/oidc/${id}/start` }]
-      }))
+        signInProviders:
+          settings["auth.oidc.issuer"] === null
+            ? []
+            : [{ id, name: settings["auth.oidc.name"], start: `/api/v1/auth/oidc/${id}/start` }]
+      })
+    )
   })
 )

@@ -2,7 +2,15 @@
 import { Agents, AgentsSql, migrations as catalogMigrations, Versions } from "@quickagents/catalog"
 import { Accounts, layer as IdentityLive, migrations as identityMigrations } from "@quickagents/identity"
 import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
-import { Audit, Authority, Database, migrations as platformMigrations, Notifications, RateLimits, Settings } from "@quickagents/platform"
+import {
+  Audit,
+  Authority,
+  Database,
+  migrations as platformMigrations,
+  Notifications,
+  RateLimits,
+  Settings
+} from "@quickagents/platform"
 import {
   HostEntityLive,
   HostKeeper,
@@ -18,7 +26,13 @@ import {
   Runs,
   RunsSql
 } from "@quickagents/runs"
-import { JudgeLive, migrations as scanMigrations, ScanEntityLive, ScanStarterLive, SigningKeys } from "@quickagents/scan"
+import {
+  JudgeLive,
+  migrations as scanMigrations,
+  ScanEntityLive,
+  ScanStarterLive,
+  SigningKeys
+} from "@quickagents/scan"
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import { ClusterLive } from "./Cluster.ts"
@@ -42,18 +56,29 @@ const DatabaseLive = Layer.unwrap(
       maxConnections: settings["database.maxConnections"],
       applicationName: "registry",
       migrations
-    }))
+    })
+  )
 )
 
 /** What every capability needs. */
-const Platform = Layer.mergeAll(Audit.Audit.layer, RateLimits.layer, Notifications.layer, Authority.layer, ObjectStoreLive, KeyServiceLive).pipe(
+const Platform = Layer.mergeAll(
+  Audit.Audit.layer,
+  RateLimits.layer,
+  Notifications.layer,
+  Authority.layer,
+  ObjectStoreLive,
+  KeyServiceLive
+).pipe(
   Layer.provideMerge(DatabaseLive),
   Layer.provideMerge(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
 )
 
 const Identity = Layer.mergeAll(Orgs.layer).pipe(Layer.provideMerge(IdentityLive), Layer.provideMerge(memberships))
 
-const Catalog = Versions.layer.pipe(Layer.provideMerge(Agents.layer), Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive)))
+const Catalog = Versions.layer.pipe(
+  Layer.provideMerge(Agents.layer),
+  Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive))
+)
 
 const Scan = Layer.mergeAll(SigningKeys.layer, JudgeLive)
 

@@ -19,11 +19,15 @@ const Health = HttpRouter.add("GET", "/healthz", Effect.succeed(text("ok\n")))
 const Ready = HttpRouter.add(
   "GET",
   "/readyz",
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     return yield* sql`SELECT 1`.pipe(
       Effect.timeout("1 second"),
-      Effect.match({ onSuccess: () => text("ready\n"), onFailure: () => HttpServerResponse.text("the database does not answer\n", { status: 503, contentType: "text/plain" }) })
+      Effect.match({
+        onSuccess: () => text("ready\n"),
+        onFailure: () =>
+          HttpServerResponse.text("the database does not answer\n", { status: 503, contentType: "text/plain" })
+      })
     )
   })
 )
@@ -37,10 +41,16 @@ interface ProblemPage {
 /** Read off the problem classes themselves, so that no slug is without its page. */
 const problems: ReadonlyArray<ProblemPage> = Object.values(Contract).flatMap((value) => {
   if (typeof value !== "function" || !Schema.isSchema(value) || !("fields" in value)) return []
-  const fields = value.fields as Record<string, { readonly literal?: unknown; readonly schema?: { readonly literal?: unknown } }>
+  const fields = value.fields as Record<
+    string,
+    { readonly literal?: unknown; readonly schema?: { readonly literal?: unknown } }
+  >
   const literal = (name: string) => fields[name]?.literal ?? fields[name]?.schema?.literal
   const [type, title, status] = [literal("type"), literal("title"), literal("status")]
-  return typeof type === "string" && type.startsWith("/problems/") && typeof title === "string" && typeof status === "number"
+  return typeof type === "string" &&
+    type.startsWith("/problems/") &&
+    typeof title === "string" &&
+    typeof status === "number"
     ? [{ slug: Contract.slugOf(type), title, status }]
     : []
 })
@@ -55,13 +65,23 @@ const Problems = Layer.mergeAll(
   HttpRouter.add(
     "GET",
     "/problems",
-    Effect.succeed(page("Problems", `<ul>${problems.map(({ slug, title }) => `<li><a href="/problems/${slug}">${slug}</a>: ${title}</li>`).join("")}</ul>`))
+    Effect.succeed(
+      page(
+        "Problems",
+        `<ul>${problems.map(({ slug, title }) => `<li><a href="/problems/${slug}">${slug}</a>: ${title}</li>`).join("")}</ul>`
+      )
+    )
   ),
   ...problems.map(({ slug, status, title }) =>
     HttpRouter.add(
       "GET",
       `/problems/${slug}`,
-      Effect.succeed(page(title, `<p>Problem <code>${slug}</code>, HTTP status ${status}. The answer's <code>detail</code> says what happened in this case.</p>`))
+      Effect.succeed(
+        page(
+          title,
+          `<p>Problem <code>${slug}</code>, HTTP status ${status}. The answer's <code>detail</code> says what happened in this case.</p>`
+        )
+      )
     )
   )
 )
@@ -73,11 +93,16 @@ const document = <Id extends string, Groups extends HttpApiGroup.Constraint>(api
       const openapi = toOpenApi(api)
       const yaml = stringify(openapi, { aliasDuplicateObjects: false })
       return Layer.mergeAll(
-        HttpRouter.add("GET", "/openapi.yaml", Effect.succeed(HttpServerResponse.text(yaml, { contentType: "application/yaml" }))),
+        HttpRouter.add(
+          "GET",
+          "/openapi.yaml",
+          Effect.succeed(HttpServerResponse.text(yaml, { contentType: "application/yaml" }))
+        ),
         HttpRouter.add("GET", "/openapi.json", Effect.succeed(HttpServerResponse.jsonUnsafe(openapi)))
       )
     })
   )
 
-export const operations = <Id extends string, Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<Id, Groups>) =>
-  Layer.mergeAll(Health, Ready, Problems, document(api), PrometheusMetrics.layerHttp())
+export const operations = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>
+) => Layer.mergeAll(Health, Ready, Problems, document(api), PrometheusMetrics.layerHttp())

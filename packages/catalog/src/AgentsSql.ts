@@ -121,7 +121,7 @@ const make = Effect.gen(function*() {
     countIn: (namespace: string) =>
       sql<{ all: number; private: number }>`
         SELECT count(*)::integer AS all, count(*) FILTER (WHERE visibility = 'private')::integer AS private FROM agents WHERE namespace = ${namespace}`
-        .pipe(Effect.map(([row]) => row!)),
+        .pipe(Effect.map(([row]) => row)),
     insertAgent: (row: {
       readonly id: string
       readonly namespace: string
@@ -157,7 +157,7 @@ const make = Effect.gen(function*() {
       sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.status = 'needs_review' ORDER BY v.created_at LIMIT ${limit}`,
     submittedSince: (agentId: string, since: Date) =>
       sql<{ count: number }>`SELECT count(*)::integer AS count FROM versions WHERE agent_id = ${agentId} AND created_at > ${since}`.pipe(
-        Effect.map(([row]) => row!.count)
+        Effect.map(([row]) => row.count)
       ),
     insertVersion: (row: {
       readonly id: string
@@ -232,7 +232,7 @@ const make = Effect.gen(function*() {
         WHERE version_id IN ${sql.in(ids.length === 0 ? [""] : ids)} AND event = 'stage'
         ORDER BY version_id, data ->> 'stage', seq DESC`.pipe(
         // In the order of the pipeline, which is that of the last event of each stage.
-        Effect.map((rows) => [...rows].sort((a, b) => a.seq - b.seq))
+        Effect.map((rows) => rows.toSorted((a, b) => a.seq - b.seq))
       ),
     /** Scans without progress since `before`: oldest first. */
     idleScans: (before: Date, limit: number) =>

@@ -58,7 +58,7 @@ const findManifest = async (path: string): Promise<Buffer> => {
         if (name === "") throw new ArchiveUnreadable({ message: `The archive has no ${manifestFile} at its top` })
         const size = Number.parseInt(textOf(header.subarray(124, 136)).trim() || "0", 8)
         if (!Number.isSafeInteger(size) || size < 0) throw new ArchiveUnreadable({ message: "The archive is not a tar" })
-        const type = String.fromCharCode(header[156]!)
+        const type = String.fromCharCode(header[156])
         if (!isNested && (name === manifestFile || name === `./${manifestFile}`) && (type === "0" || type === "\0")) {
           if (size > maxManifestBytes) throw new ArchiveUnreadable({ message: `${manifestFile} has more than 64 KiB` })
           wanted = size

@@ -74,7 +74,7 @@ const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boole
   ...(row.holding === null || !all ? {} : { holding: row.holding }),
   signed: row.signed,
   archive: {
-    digest: row.archiveDigest as Digest,
+    digest: row.archiveDigest,
     bytes: row.archiveBytes,
     href: `/api/v1/agents/${row.namespace}/${row.name}/archives/${row.archiveDigest}`
   },

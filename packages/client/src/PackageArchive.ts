@@ -47,7 +47,10 @@ export const archiveLimits = {
   archiveMaxImageFileBytes: 5 * MiB,
   archiveMaxTextBytes: MiB,
   /** A file of a shipped knowledge pack, which has limits of its own. */
-  packMaxBytes: 10 * MiB
+  packMaxBytes: 10 * MiB,
+  /** What is read at all, knowledge packs included. */
+  unpackedMaxBytes: 60 * MiB,
+  unpackedMaxFiles: 12_000
 } as const
 
 const maxDepth = 32
@@ -80,6 +83,7 @@ interface Found {
 
 const collect = async (directory: string, problems: Array<string>) => {
   const found: Array<Found> = []
+  let bytes = 0
   const visit = async (relative: string, depth: number): Promise<void> => {
     const entries = await readdir(join(directory, relative), { withFileTypes: true })
     for (const entry of entries) {
@@ -90,11 +94,10 @@ const collect = async (directory: string, problems: Array<string>) => {
         else await visit(path, depth + 1)
       } else if (!entry.isFile()) {
         problems.push(`${path} is neither a file nor a folder; links cannot be published`)
-      } else if (found.length > archiveLimits.archiveMaxFiles + archiveLimits.archiveMaxFiles) {
-        // The count is reported below; nothing is won by reading on.
-        return
       } else {
         const { mode, size } = await stat(join(directory, path))
+        bytes += size
+        if (found.length === archiveLimits.unpackedMaxFiles || bytes > archiveLimits.unpackedMaxBytes) throw new Error("it is far too large")
         if (size > archiveLimits.packMaxBytes) problems.push(`${path} has ${size} bytes; at most ${archiveLimits.packMaxBytes}`)
         else found.push({ path, bytes: await readFile(join(directory, path)), executable: (mode & 0o100) !== 0 })
       }

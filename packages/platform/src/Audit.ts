@@ -42,51 +42,53 @@ export interface AuditRow {
 
 export const system: AuditActor = { type: "system", id: "registry" }
 
-export class Audit extends Context.Service<Audit, {
-  readonly record: (entry: AuditRecord) => Effect.Effect<void>
-  /** Newest first; `before` is the id of the last entry of the page before. */
-  readonly listForOrg: (org: string, page: {
-    readonly before: string | null
-    readonly limit: number
-    readonly action?: string | undefined
-    readonly actor?: string | undefined
-  }) => Effect.Effect<ReadonlyArray<AuditRow>>
-}>()("platform/Audit") {
+export class Audit extends Context.Service<
+  Audit,
+  {
+    readonly record: (entry: AuditRecord) => Effect.Effect<void>
+    /** Newest first; `before` is the id of the last entry of the page before. */
+    readonly listForOrg: (
+      org: string,
+      page: {
+        readonly before: string | null
+        readonly limit: number
+        readonly action?: string | undefined
+        readonly actor?: string | undefined
+      }
+    ) => Effect.Effect<ReadonlyArray<AuditRow>>
+  }
+>()("platform/Audit") {
   static readonly layer = Layer.effect(
     Audit,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       return Audit.of({
-        record: Effect.fnUntraced(function*(entry) {
+        record: Effect.fnUntraced(function* (entry) {
           const request = yield* CurrentRequest
           const id = yield* newId("aud")
-          yield* sql`INSERT INTO audit_entries ${
-            sql.insert({
-              id,
-              at: new Date(),
-              actorType: entry.actor.type,
-              actorId: entry.actor.id,
-              actorHandle: entry.actor.handle ?? null,
-              action: entry.action,
-              target: entry.target,
-              org: entry.org ?? null,
-              ip: request?.ip ?? null,
-              requestId: request?.id ?? null,
-              detail: JSON.stringify(entry.detail ?? {})
-            })
-          }`
+          yield* sql`INSERT INTO audit_entries ${sql.insert({
+            id,
+            at: new Date(),
+            actorType: entry.actor.type,
+            actorId: entry.actor.id,
+            actorHandle: entry.actor.handle ?? null,
+            action: entry.action,
+            target: entry.target,
+            org: entry.org ?? null,
+            ip: request?.ip ?? null,
+            requestId: request?.id ?? null,
+            detail: JSON.stringify(entry.detail ?? {})
+          })}`
         }, Effect.orDie),
         listForOrg: (org, page) =>
           sql<AuditRow>`
             SELECT * FROM audit_entries
-            WHERE ${
-            sql.and([
+            WHERE ${sql.and([
               sql`org = ${org}`,
               ...(page.before === null ? [] : [sql`id < ${page.before}`]),
               ...(page.action === undefined ? [] : [sql`action = ${page.action}`]),
               ...(page.actor === undefined ? [] : [sql`actor_handle = ${page.actor}`])
-            ])
-          } ORDER BY id DESC LIMIT ${page.limit}`.pipe(Effect.orDie)
+            ])} ORDER BY id DESC LIMIT ${page.limit}`.pipe(Effect.orDie)
       })
     })
   )
@@ -96,7 +98,7 @@ export class Audit extends Context.Service<Audit, {
 export const maintainAuditPartitions = (
   retentionDays: number
 ): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`SELECT audit_make_partition(now()), audit_make_partition(now() + interval '1 month')`
     if (retentionDays > 0) yield* sql`SELECT audit_drop_partitions(now() - ${retentionDays} * interval '1 day')`

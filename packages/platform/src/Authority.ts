@@ -16,21 +16,30 @@ const nodeRenewal = Duration.days(30)
 /** A host renews at a third of this, so it may be away for two thirds. */
 export const hostLife = Duration.days(7)
 
-export class Authority extends Context.Service<Authority, {
-  /** PEM; what every peer trusts. */
-  readonly caCertificate: string
-  /** This node's own identity, client and server. Renewed well before it ends: ask again for each connection. */
-  readonly node: Effect.Effect<CertificateAndKey>
-  /** The certificate of a host that asks with its CSR; its address goes in as name. */
-  readonly signHost: (csr: string, hostId: string, address: string) => Effect.Effect<{ certificate: string; expiresAt: Date }, CertificateInvalid>
-}>()("platform/Authority") {
+export class Authority extends Context.Service<
+  Authority,
+  {
+    /** PEM; what every peer trusts. */
+    readonly caCertificate: string
+    /** This node's own identity, client and server. Renewed well before it ends: ask again for each connection. */
+    readonly node: Effect.Effect<CertificateAndKey>
+    /** The certificate of a host that asks with its CSR; its address goes in as name. */
+    readonly signHost: (
+      csr: string,
+      hostId: string,
+      address: string
+    ) => Effect.Effect<{ certificate: string; expiresAt: Date }, CertificateInvalid>
+  }
+>()("platform/Authority") {
   static readonly layer = Layer.effect(
     Authority,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = yield* Settings
       const [certificatePath, keyPath] = [settings["ca.certificate"], settings["ca.key"]]
       if (certificatePath === null || keyPath === null) {
-        return yield* new SettingsInvalid({ problems: ["ca.certificate and ca.key are missing: nodes and hosts know each other by them"] })
+        return yield* new SettingsInvalid({
+          problems: ["ca.certificate and ca.key are missing: nodes and hosts know each other by them"]
+        })
       }
       const read = (path: string) =>
         Effect.try({
@@ -59,7 +68,7 @@ export class Authority extends Context.Service<Authority, {
         caCertificate: ca.certificate,
         node: Effect.sync(() => current),
         signHost: (csr, hostId, address) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const certificate = yield* fromCsr(ca, csr, {
               commonName: hostId,
               uri: hostUri(hostId),

@@ -73,7 +73,7 @@ const handshake = (ca: string, server: CertificateAndKey, client: CertificateAnd
 
 describe("a certificate authority", () => {
   it.effect("issues leaves that both sides of a TLS 1.3 connection accept, with the identity in the URI SAN", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const ca = yield* makeCa("QuickAgents, internal CA")
       const { seenByClient, seenByServer } = yield* handshake(
@@ -86,10 +86,11 @@ describe("a certificate authority", () => {
         (seenByClient as PeerCertificate).subjectaltname,
         "URI:spiffe://quickagents/host/host_1, DNS:host-1.internal, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1"
       )
-    }))
+    })
+  )
 
   it.effect("is trusted for its own leaves only, in their own use and time", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const [ca, rogue] = [yield* makeCa("ca"), yield* makeCa("ca")]
       const host = yield* leaf(ca, hostLeaf)
@@ -106,10 +107,11 @@ describe("a certificate authority", () => {
       assert.instanceOf((yield* handshake(ca.certificate, clientAsServer, registry)).seenByClient, Error)
       const both = yield* leaf(ca, { ...hostLeaf, use: "both" })
       assert.notInstanceOf((yield* handshake(ca.certificate, both, both)).seenByServer, Error)
-    }))
+    })
+  )
 
   it.effect("dates leaves from a minute ago to the end of their life, with a new serial each", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const ca = yield* makeCa("ca")
       const [one, two] = [yield* leaf(ca, hostLeaf), yield* leaf(ca, hostLeaf)]
@@ -120,20 +122,22 @@ describe("a certificate authority", () => {
       assert.isTrue(certificate.checkPrivateKey(createPrivateKey(one.privateKey)))
       assert.notStrictEqual(certificate.serialNumber, new X509Certificate(two.certificate).serialNumber)
       assert.isTrue(new X509Certificate(ca.certificate).ca)
-    }))
+    })
+  )
 
   it.effect("goes on after a restart from its certificate and key", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const kept = yield* selfSignedCa("ca")
       const ca = yield* loadCa(kept.certificate, kept.privateKey)
       assert.strictEqual(ca.certificate, kept.certificate)
       const host = new X509Certificate((yield* leaf(ca, hostLeaf)).certificate)
       assert.isTrue(host.verify(new X509Certificate(kept.certificate).publicKey))
-    }))
+    })
+  )
 
   it.effect("is not loaded from a leaf, a foreign key, garbage, or after its time", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const [kept, other] = [yield* selfSignedCa("ca"), yield* selfSignedCa("ca")]
       const host = yield* leaf(yield* loadCa(kept.certificate, kept.privateKey), hostLeaf)
@@ -143,20 +147,22 @@ describe("a certificate authority", () => {
       assert.include(yield* refused(loadCa(kept.certificate, "garbage")), "not a P-256 private key")
       yield* TestClock.adjust("3651 days")
       assert.include(yield* refused(loadCa(kept.certificate, kept.privateKey)), "not valid now")
-    }))
+    })
+  )
 
   it.effect("issues no leaf with its own common name or with an address that is none", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const ca = yield* makeCa("quickagents")
       assert.include(yield* refused(leaf(ca, { ...hostLeaf, commonName: "quickagents" })), "common name")
       assert.include(yield* refused(leaf(ca, { ...hostLeaf, ipAddresses: ["127.0.0.1", "host"] })), "IP address")
-    }))
+    })
+  )
 })
 
 describe("a certificate request", () => {
   it.effect("is signed for the key in it, and gives no say in names or uses", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const ca = yield* makeCa("ca")
       const { csr, privateKey } = yield* newCsr("registry, O=someone else")
@@ -170,10 +176,11 @@ describe("a certificate request", () => {
         yield* leaf(ca, registryLeaf)
       )
       assert.notInstanceOf(seenByClient, Error)
-    }))
+    })
+  )
 
   it.effect("is refused when its own key did not sign it", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const ca = yield* makeCa("ca")
       const { csr } = yield* newCsr("host_1")
@@ -182,10 +189,11 @@ describe("a certificate request", () => {
       der.writeUInt8(der.readUInt8(der.length - 1) ^ 1, der.length - 1)
       const forged = x509.PemConverter.encode(der, "CERTIFICATE REQUEST")
       assert.include(yield* refused(fromCsr(ca, forged, hostLeaf)), "not signed by its own key")
-    }))
+    })
+  )
 
   it.effect("is refused for any key but P-256", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const ca = yield* makeCa("ca")
       const rsa = {
@@ -202,10 +210,11 @@ describe("a certificate request", () => {
         })
         assert.include(yield* refused(fromCsr(ca, csr.toString("pem"), hostLeaf)), "not P-256")
       }
-    }))
+    })
+  )
 
   it.effect("is refused when it is garbage, a certificate, or very long", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* atRealTime
       const ca = yield* makeCa("ca")
       const { csr } = yield* newCsr("host_1")
@@ -213,5 +222,6 @@ describe("a certificate request", () => {
         assert.include(yield* refused(fromCsr(ca, garbage, hostLeaf)), "not a PEM request")
       }
       assert.include(yield* refused(fromCsr(ca, csr + " ".repeat(20_000), hostLeaf)), "too long")
-    }))
+    })
+  )
 })

@@ -74,7 +74,7 @@ const validity = (ttlMs: number) =>
   }))
 
 /** A new CA for ten years, as text to keep. */
-export const selfSignedCa = Effect.fn("Certificates.selfSignedCa")(function*(
+export const selfSignedCa = Effect.fn("Certificates.selfSignedCa")(function* (
   commonName: string
 ): Effect.fn.Return<CertificateAndKey, CertificateInvalid> {
   const keys = yield* newKeys
@@ -100,7 +100,7 @@ export const selfSignedCa = Effect.fn("Certificates.selfSignedCa")(function*(
 })
 
 /** Reads a CA that was kept. Refuses a certificate that may not sign, a key that is not its own, and one out of its time. */
-export const loadCa = Effect.fn("Certificates.loadCa")(function*(
+export const loadCa = Effect.fn("Certificates.loadCa")(function* (
   certPem: string,
   keyPem: string
 ): Effect.fn.Return<CertificateAuthority, CertificateInvalid> {
@@ -116,13 +116,14 @@ export const loadCa = Effect.fn("Certificates.loadCa")(function*(
     return yield* new CertificateInvalid({ reason: "the CA certificate is not valid now" })
   }
   const signingKey = yield* pending(
-    () =>
-      webcrypto.subtle.importKey("pkcs8", x509.PemConverter.decodeFirst(keyPem), keyAlgorithm, false, ["sign"]),
+    () => webcrypto.subtle.importKey("pkcs8", x509.PemConverter.decodeFirst(keyPem), keyAlgorithm, false, ["sign"]),
     "the key of the CA is not a P-256 private key in PKCS 8"
   )
   const belongs = yield* pending(async () => {
     const probe = randomBytes(32)
-    const publicKey = await webcrypto.subtle.importKey("spki", parsed.publicKey.rawData, keyAlgorithm, false, ["verify"])
+    const publicKey = await webcrypto.subtle.importKey("spki", parsed.publicKey.rawData, keyAlgorithm, false, [
+      "verify"
+    ])
     const signature = await webcrypto.subtle.sign(signingAlgorithm, signingKey, probe)
     return webcrypto.subtle.verify(signingAlgorithm, publicKey, signature, probe)
   }, "the CA certificate has no P-256 key")
@@ -140,7 +141,7 @@ const extendedUses = {
   both: [x509.ExtendedKeyUsage.serverAuth, x509.ExtendedKeyUsage.clientAuth]
 }
 
-const sign = Effect.fnUntraced(function*(
+const sign = Effect.fnUntraced(function* (
   ca: CertificateAuthority,
   publicKey: webcrypto.CryptoKey,
   options: LeafOptions
@@ -182,7 +183,7 @@ const sign = Effect.fnUntraced(function*(
 })
 
 /** A new key pair and its certificate: what the registry issues to itself. */
-export const leaf = Effect.fn("Certificates.leaf")(function*(
+export const leaf = Effect.fn("Certificates.leaf")(function* (
   ca: CertificateAuthority,
   options: LeafOptions
 ): Effect.fn.Return<CertificateAndKey, CertificateInvalid> {
@@ -195,7 +196,7 @@ export const leaf = Effect.fn("Certificates.leaf")(function*(
  * the key is taken from the request: names, uses and life are ours to give.
  * Refuses garbage, a wrong self-signature and any key but P-256.
  */
-export const fromCsr = Effect.fn("Certificates.fromCsr")(function*(
+export const fromCsr = Effect.fn("Certificates.fromCsr")(function* (
   ca: CertificateAuthority,
   csrPem: string,
   options: LeafOptions
@@ -217,7 +218,7 @@ export const fromCsr = Effect.fn("Certificates.fromCsr")(function*(
 })
 
 /** What a host makes before it enrols: a key pair that never leaves it, and the request for its certificate. */
-export const newCsr = Effect.fn("Certificates.newCsr")(function*(
+export const newCsr = Effect.fn("Certificates.newCsr")(function* (
   commonName: string
 ): Effect.fn.Return<{ readonly csr: string; readonly privateKey: string }, CertificateInvalid> {
   const keys = yield* newKeys

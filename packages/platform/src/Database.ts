@@ -43,5 +43,7 @@ export const uniqueConstraint = (error: SqlError.SqlError): string | undefined =
   error.reason._tag === "UniqueViolation" ? error.reason.constraint : undefined
 
 /** All of `effect` or nothing of it; a database that fails is a defect, the effect's own failures roll back and stay. */
-export const transaction = (sql: SqlClient.SqlClient) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.catchIf(sql.withTransaction(effect), SqlError.isSqlError, Effect.die)
+export const transaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.catchIf(sql.withTransaction(effect), SqlError.isSqlError, Effect.die)

@@ -15,7 +15,7 @@ import type { SpooledObject } from "./ObjectStore.ts"
 /** No upload takes this long, so an older temporary file is what a crash left. */
 const staleAfterMs = 24 * 60 * 60 * 1000
 
-const make = Effect.fnUntraced(function*(options: { readonly directory: string }) {
+const make = Effect.fnUntraced(function* (options: { readonly directory: string }) {
   const fs = yield* FileSystem.FileSystem
   const temporary = join(options.directory, "tmp")
   const pathOf = (digest: string) => join(options.directory, objectPath(digest))
@@ -24,7 +24,7 @@ const make = Effect.fnUntraced(function*(options: { readonly directory: string }
   const syncDirectory = (path: string) =>
     Effect.scoped(Effect.flatMap(fs.open(path, { flag: "r" }), (directory) => directory.sync))
 
-  const place = Effect.fnUntraced(function*({ digest, file, path }: SpooledObject) {
+  const place = Effect.fnUntraced(function* ({ digest, file, path }: SpooledObject) {
     const target = pathOf(digest)
     const directory = dirname(target)
     if (!(yield* fs.exists(target))) {
@@ -38,7 +38,7 @@ const make = Effect.fnUntraced(function*(options: { readonly directory: string }
     }
   })
 
-  const sweep = Effect.gen(function*() {
+  const sweep = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     for (const name of yield* fs.readDirectory(temporary)) {
       const path = join(temporary, name)
@@ -51,7 +51,7 @@ const make = Effect.fnUntraced(function*(options: { readonly directory: string }
     }
   })
 
-  yield* Effect.gen(function*() {
+  yield* Effect.gen(function* () {
     yield* fs.makeDirectory(join(options.directory, "sha256"), { recursive: true, mode: 0o700 })
     yield* fs.makeDirectory(temporary, { recursive: true, mode: 0o700 })
     yield* syncDirectory(options.directory)
@@ -60,7 +60,7 @@ const make = Effect.fnUntraced(function*(options: { readonly directory: string }
 
   return ObjectStore.of({
     put: (content, limits) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const spooled = yield* spool(fs, temporary, content, limits.maxBytes)
         yield* Effect.mapError(place(spooled), storeError("put"))
         return { digest: spooled.digest, bytes: spooled.bytes }

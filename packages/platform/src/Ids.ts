@@ -30,4 +30,5 @@ export const newId = <const Prefix extends IdPrefix | (string & {})>(
 /** A secret of `bytes` random bytes, as base64url without padding. */
 export const randomToken = (bytes: number): Effect.Effect<string> =>
   Effect.flatMap(Randomness, (randomness) =>
-    Effect.map(randomness.randomBytes(bytes), (random) => Buffer.from(random).toString("base64url")))
+    Effect.map(randomness.randomBytes(bytes), (random) => Buffer.from(random).toString("base64url"))
+  )

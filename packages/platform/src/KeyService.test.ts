@@ -9,7 +9,7 @@ const dataKey = newDataKey()
 
 describe("the local key service", () => {
   it.effect("unwraps what it wrapped, also after a restart with the same sealing key", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const keys = yield* KeyService
       assert.isTrue(keys.available)
       const wrapped = yield* keys.wrap("org/org_1", dataKey)
@@ -19,17 +19,20 @@ describe("the local key service", () => {
         local(new Uint8Array(sealingKey))
       )
       assert.deepStrictEqual(again, dataKey)
-    }).pipe(Effect.provide(local(sealingKey))))
+    }).pipe(Effect.provide(local(sealingKey)))
+  )
 
   it.effect("does not unwrap in another context, under another sealing key, or what was changed", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const keys = yield* KeyService
       const wrapped = yield* keys.wrap("org/org_1", dataKey)
       const refused = (unwrap: Effect.Effect<Uint8Array, KeyServiceUnavailable | WrappedKeyInvalid>) =>
         Effect.map(Effect.flip(unwrap), (error) => assert.instanceOf(error, WrappedKeyInvalid))
       yield* refused(keys.unwrap("org/org_2", wrapped))
       yield* refused(keys.unwrap("", wrapped))
-      yield* refused(KeyService.use((keys) => keys.unwrap("org/org_1", wrapped)).pipe(Effect.provide(local(newDataKey()))))
+      yield* refused(
+        KeyService.use((keys) => keys.unwrap("org/org_1", wrapped)).pipe(Effect.provide(local(newDataKey())))
+      )
       const bytes = Buffer.from(wrapped, "base64")
       for (let at = 0; at < bytes.length; at++) {
         const flipped = Buffer.from(bytes)
@@ -38,10 +41,11 @@ describe("the local key service", () => {
         yield* refused(keys.unwrap("org/org_1", bytes.subarray(0, at).toString("base64")))
       }
       yield* refused(keys.unwrap("org/org_1", "not base64 at all"))
-    }).pipe(Effect.provide(local(sealingKey))))
+    }).pipe(Effect.provide(local(sealingKey)))
+  )
 
   it.effect("names its sealing key in front of what it wraps, so that a rotation can tell keys apart", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const nameUnder = (sealingKey: Uint8Array) =>
         KeyService.use((keys) => keys.wrap("org/org_1", dataKey)).pipe(
           Effect.map((wrapped) => Buffer.from(wrapped, "base64").subarray(0, 9).toString("hex")),
@@ -49,21 +53,24 @@ describe("the local key service", () => {
         )
       assert.strictEqual(yield* nameUnder(sealingKey), yield* nameUnder(sealingKey))
       assert.notStrictEqual(yield* nameUnder(sealingKey), yield* nameUnder(newDataKey()))
-    }))
+    })
+  )
 
   it.effect("does not start with a sealing key of another length", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const exit = yield* Effect.exit(Effect.scoped(Layer.build(local(sealingKey.subarray(1)))))
       assert.isTrue(Exit.hasDies(exit))
-    }))
+    })
+  )
 })
 
 describe("without a key service", () => {
   it.effect("nothing is wrapped or unwrapped", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const keys = yield* KeyService
       assert.isFalse(keys.available)
       assert.instanceOf(yield* Effect.flip(keys.wrap("org/org_1", dataKey)), KeyServiceUnavailable)
       assert.instanceOf(yield* Effect.flip(keys.unwrap("org/org_1", "AAAA")), KeyServiceUnavailable)
-    }).pipe(Effect.provide(KeyService.layerNone)))
+    }).pipe(Effect.provide(KeyService.layerNone))
+  )
 })

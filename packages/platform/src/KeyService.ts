@@ -23,16 +23,19 @@ const headerBytes = version.length + keyIdBytes
 const nonceBytes = 12
 const tagBytes = 16
 
-export class KeyService extends Context.Service<KeyService, {
-  /** Whether keys can be wrapped here at all; the capabilities that need it say so in `features`. */
-  readonly available: boolean
-  /** The wrapped key as base64 text. */
-  readonly wrap: (context: string, key: Uint8Array) => Effect.Effect<string, KeyServiceUnavailable>
-  readonly unwrap: (
-    context: string,
-    wrapped: string
-  ) => Effect.Effect<Uint8Array, KeyServiceUnavailable | WrappedKeyInvalid>
-}>()("platform/KeyService") {
+export class KeyService extends Context.Service<
+  KeyService,
+  {
+    /** Whether keys can be wrapped here at all; the capabilities that need it say so in `features`. */
+    readonly available: boolean
+    /** The wrapped key as base64 text. */
+    readonly wrap: (context: string, key: Uint8Array) => Effect.Effect<string, KeyServiceUnavailable>
+    readonly unwrap: (
+      context: string,
+      wrapped: string
+    ) => Effect.Effect<Uint8Array, KeyServiceUnavailable | WrappedKeyInvalid>
+  }
+>()("platform/KeyService") {
   /**
    * Wraps under one 32-byte key of this deployment: base64 of a version byte, 8
    * bytes that name the sealing key, nonce (12), ciphertext and tag (16). The
@@ -53,8 +56,9 @@ export class KeyService extends Context.Service<KeyService, {
           Effect.sync(() => {
             const nonce = randomBytes(nonceBytes)
             const cipher = createCipheriv(algorithm, sealingKey, nonce).setAAD(aad(context))
-            return Buffer.concat([header, nonce, cipher.update(key), cipher.final(), cipher.getAuthTag()])
-              .toString("base64")
+            return Buffer.concat([header, nonce, cipher.update(key), cipher.final(), cipher.getAuthTag()]).toString(
+              "base64"
+            )
           }),
         unwrap: (context, wrapped) =>
           Effect.try({

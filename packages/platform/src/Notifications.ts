@@ -8,23 +8,26 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Deferred, Effect, Layer, PubSub, Queue, RcMap, Schedule, Stream } from "effect"
 import type { Scope } from "effect"
 
-export class Notifications extends Context.Service<Notifications, {
-  /**
-   * Payloads of the channel's notifications. What is sent after this effect has
-   * answered is heard: look at the rows after it, and nothing falls between.
-   */
-  readonly subscribe: (channel: string) => Effect.Effect<Stream.Stream<string>, never, Scope.Scope>
-}>()("platform/Notifications") {
+export class Notifications extends Context.Service<
+  Notifications,
+  {
+    /**
+     * Payloads of the channel's notifications. What is sent after this effect has
+     * answered is heard: look at the rows after it, and nothing falls between.
+     */
+    readonly subscribe: (channel: string) => Effect.Effect<Stream.Stream<string>, never, Scope.Scope>
+  }
+>()("platform/Notifications") {
   static readonly layer = Layer.effect(
     Notifications,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const channels = yield* RcMap.make({
         lookup: (channel: string) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const hub = yield* PubSub.sliding<string>(1024)
             const listening = yield* Deferred.make<void>()
-            yield* Effect.gen(function*() {
+            yield* Effect.gen(function* () {
               const notifications = yield* sql.listen(channel)
               yield* Deferred.succeed(listening, undefined)
               while (true) {
@@ -45,7 +48,9 @@ export class Notifications extends Context.Service<Notifications, {
       })
       return Notifications.of({
         subscribe: (channel) =>
-          Effect.map(Effect.flatMap(RcMap.get(channels, channel), PubSub.subscribe), (subscription) => Stream.fromSubscription(subscription))
+          Effect.map(Effect.flatMap(RcMap.get(channels, channel), PubSub.subscribe), (subscription) =>
+            Stream.fromSubscription(subscription)
+          )
       })
     })
   )

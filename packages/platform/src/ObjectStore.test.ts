@@ -10,7 +10,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import * as DirectoryObjectStore from "./DirectoryObjectStore.ts"
-import { ObjectCorrupt, ObjectNotFound, objectPath, ObjectStore, ObjectStoreError, ObjectTooLarge } from "./ObjectStore.ts"
+import {
+  ObjectCorrupt,
+  ObjectNotFound,
+  objectPath,
+  ObjectStore,
+  ObjectStoreError,
+  ObjectTooLarge
+} from "./ObjectStore.ts"
 import * as S3ObjectStore from "./S3ObjectStore.ts"
 
 // s3rver has no types.
@@ -18,7 +25,7 @@ interface S3rver {
   readonly run: () => Promise<AddressInfo>
   readonly close: () => Promise<void>
 }
-const S3rverClass = createRequire(import.meta.url)("s3rver") as new(options: object) => S3rver
+const S3rverClass = createRequire(import.meta.url)("s3rver") as new (options: object) => S3rver
 
 const root = mkdtempSync(join(tmpdir(), "object-store-test-"))
 const bucket = "objects"
@@ -80,10 +87,7 @@ const suites: ReadonlyArray<Suite> = [
   {
     name: "S3ObjectStore",
     layer: s3(bucket),
-    files: () => [
-      ...filesIn(bucketDirectory).filter((file) => file.endsWith("_object")),
-      ...filesIn(spoolDirectory)
-    ],
+    files: () => [...filesIn(bucketDirectory).filter((file) => file.endsWith("_object")), ...filesIn(spoolDirectory)],
     fileOf: (digest) => join(bucketDirectory, `staging/${objectPath(digest)}._S3rver_object`)
   }
 ]
@@ -96,7 +100,7 @@ const inChunks = (bytes: Uint8Array, chunkBytes: number) =>
       for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes)
     }
   })
-const read = Effect.fnUntraced(function*(digest: string) {
+const read = Effect.fnUntraced(function* (digest: string) {
   const { bytes, content } = yield* (yield* ObjectStore).get(digest)
   const whole = Buffer.concat(yield* Stream.runCollect(content))
   assert.strictEqual(bytes, whole.length)
@@ -107,7 +111,7 @@ for (const { fileOf, files, layer, name } of suites) {
   describe(name, () => {
     it.layer(layer)((it) => {
       it.effect("gives back what it was given, under the digest it worked out itself", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
           for (const size of [0, 1, 65_536, 1_000_001]) {
             const bytes = randomBytes(size)
@@ -117,19 +121,21 @@ for (const { fileOf, files, layer, name } of suites) {
             assert.isTrue(bytes.equals(yield* read(stored.digest)))
             assert.strictEqual(statSync(fileOf(stored.digest)).size, size)
           }
-        }))
+        })
+      )
 
       it.effect("gives an object twice from one answer", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
           const { digest } = yield* store.put(inChunks(randomBytes(5_000), 1_000), limits)
           const { content } = yield* store.get(digest)
           assert.strictEqual(yield* digestThrough(content), digest)
           assert.strictEqual(yield* digestThrough(content), digest)
-        }))
+        })
+      )
 
       it.effect("changes nothing when the same bytes come again, also at the same time", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
           const bytes = randomBytes(50_000)
           const put = store.put(inChunks(bytes, 5_000), limits)
@@ -141,20 +147,22 @@ for (const { fileOf, files, layer, name } of suites) {
           for (const stored of [...atOnce, again]) assert.deepStrictEqual(stored, { digest, bytes: 50_000 })
           assert.strictEqual(files().length, before)
           assert.deepInclude(statSync(fileOf(digest)), { ino, mtimeMs })
-        }))
+        })
+      )
 
       it.effect("says that an object is not there, and removes it twice without complaint", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
           const { digest } = yield* store.put(inChunks(randomBytes(10), 10), limits)
           yield* store.remove(digest)
           yield* store.remove(digest)
           assert.isFalse(yield* store.has(digest))
           assert.deepStrictEqual(yield* Effect.flip(store.get(digest)), new ObjectNotFound({ digest }))
-        }))
+        })
+      )
 
       it.effect("refuses content past its limit, takes content of exactly the limit, and keeps nothing refused", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
           const before = files().length
           // Endless: only a limit that is checked on the way ends it.
@@ -163,10 +171,11 @@ for (const { fileOf, files, layer, name } of suites) {
           assert.deepStrictEqual(error, new ObjectTooLarge({ maxBytes: 5_000 }))
           assert.strictEqual(files().length, before)
           assert.strictEqual((yield* store.put(inChunks(randomBytes(5_000), 999), { maxBytes: 5_000 })).bytes, 5_000)
-        }))
+        })
+      )
 
       it.effect("leaves nothing behind when the content fails or the caller goes away", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
           const before = files().length
           const broken = Stream.concat(Stream.succeed(randomBytes(5_000)), Stream.fail("connection lost"))
@@ -183,10 +192,11 @@ for (const { fileOf, files, layer, name } of suites) {
           assert.strictEqual(files().length, before + 1)
           yield* Fiber.interrupt(upload)
           assert.strictEqual(files().length, before)
-        }))
+        })
+      )
 
       it.effect("fails the reading of a corrupted object before its last bytes", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
           const bytes = randomBytes(300_000)
           const { digest } = yield* store.put(inChunks(bytes, 65_536), limits)
@@ -196,7 +206,7 @@ for (const { fileOf, files, layer, name } of suites) {
             let received = 0
             const { content } = yield* store.get(digest)
             const error = yield* Effect.flip(
-              Stream.runForEach(content, (chunk) => Effect.sync(() => received += chunk.length))
+              Stream.runForEach(content, (chunk) => Effect.sync(() => (received += chunk.length)))
             )
             // A server may notice the missing bytes itself.
             assert.isTrue(error instanceof ObjectCorrupt || error instanceof ObjectStoreError)
@@ -204,27 +214,35 @@ for (const { fileOf, files, layer, name } of suites) {
           }
           // Not to trip the tests after this one.
           yield* store.remove(digest)
-        }))
+        })
+      )
 
       it.effect("lets a reader stop early", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
           const { digest } = yield* store.put(inChunks(randomBytes(2_000_000), 65_536), limits)
           const { content } = yield* store.get(digest)
           const [first] = yield* Stream.runCollect(Stream.take(content, 1))
           assert.isAbove(first?.length ?? 0, 0)
           assert.strictEqual(yield* digestThrough(content), digest)
-        }))
+        })
+      )
 
       it.effect("never makes a path of text that is no digest", () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const store = yield* ObjectStore
-          for (const digest of ["sha256:../../etc/passwd", "sha256:" + "A".repeat(64), "", `sha256:${"a".repeat(64)}/..`]) {
+          for (const digest of [
+            "sha256:../../etc/passwd",
+            "sha256:" + "A".repeat(64),
+            "",
+            `sha256:${"a".repeat(64)}/..`
+          ]) {
             for (const operation of [store.get(digest), store.has(digest), store.remove(digest)]) {
               assert.isTrue(Exit.hasDies(yield* Effect.exit(operation)))
             }
           }
-        }))
+        })
+      )
     })
   })
 }
@@ -243,38 +261,44 @@ const digestThrough = <E, R>(content: Stream.Stream<Uint8Array, E, R>) =>
 
 describe("DirectoryObjectStore on disk", () => {
   it.effect("keeps objects and directories to its own user", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { digest } = yield* (yield* ObjectStore).put(Stream.succeed(randomBytes(10)), limits)
       const file = fileOf(digest)
       assert.strictEqual(statSync(file).mode & 0o777, 0o600)
       for (const directory of ["", "tmp", "sha256", `sha256/${digest.slice(7, 9)}`]) {
         assert.strictEqual(statSync(join(ownDirectory, directory)).mode & 0o777, 0o700)
       }
-    }).pipe(Effect.provide(Layer.suspend(() => DirectoryObjectStore.layer({ directory: ownDirectory })))))
+    }).pipe(Effect.provide(Layer.suspend(() => DirectoryObjectStore.layer({ directory: ownDirectory }))))
+  )
 
   it.effect("sweeps what a crash left a day ago when it starts, and not what arrives just now", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const directory = yield* fs.makeTempDirectoryScoped({ directory: root })
       yield* fs.makeDirectory(join(directory, "tmp"))
       const now = Date.now()
       yield* TestClock.setTime(now)
-      for (const [name, ageHours] of [["left", 25], ["arriving", 23]] as const) {
+      for (const [name, ageHours] of [
+        ["left", 25],
+        ["arriving", 23]
+      ] as const) {
         const at = new Date(now - ageHours * 3_600_000)
         yield* fs.writeFileString(join(directory, "tmp", name), "bytes")
         utimesSync(join(directory, "tmp", name), at, at)
       }
       yield* Layer.build(DirectoryObjectStore.layer({ directory }))
       assert.deepStrictEqual(yield* fs.readDirectory(join(directory, "tmp")), ["arriving"])
-    }).pipe(Effect.provide(NodeFileSystem.layer)))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
 
   it.effect("does not start where it cannot write", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const file = join(root, "a-file")
       writeFileSync(file, "")
       const error = yield* Effect.flip(Layer.build(DirectoryObjectStore.layer({ directory: join(file, "objects") })))
       assert.strictEqual(error.operation, "start")
-    }))
+    })
+  )
 
   const ownDirectory = join(root, "own")
   const fileOf = (digest: string) => join(ownDirectory, objectPath(digest))
@@ -282,18 +306,20 @@ describe("DirectoryObjectStore on disk", () => {
 
 describe("S3ObjectStore", () => {
   it.effect("fails with the store's error for a bucket that does not exist", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const error = yield* Effect.flip((yield* ObjectStore).put(Stream.succeed(randomBytes(10)), limits))
       assert.instanceOf(error, ObjectStoreError)
       assert.strictEqual(error.operation, "put")
-    }).pipe(Effect.provide(s3("missing-bucket"))))
+    }).pipe(Effect.provide(s3("missing-bucket")))
+  )
 
   it.effect("removes its temporary directory when it stops", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const spools = () => readdirSync(spoolDirectory).length
       const before = spools()
       const during = yield* Effect.scoped(Effect.andThen(Layer.build(s3(bucket)), Effect.sync(spools)))
       assert.strictEqual(during, before + 1)
       assert.strictEqual(spools(), before)
-    }))
+    })
+  )
 })

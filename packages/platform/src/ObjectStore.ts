@@ -40,25 +40,28 @@ export interface ReadableObject {
   readonly content: Stream.Stream<Uint8Array, ObjectStoreError | ObjectCorrupt>
 }
 
-export class ObjectStore extends Context.Service<ObjectStore, {
-  /**
-   * Stores the bytes of a stream in constant memory and gives their address.
-   * Storing the same bytes again changes nothing. A failed or interrupted
-   * `put` leaves nothing behind.
-   */
-  readonly put: <E, R>(
-    content: Stream.Stream<Uint8Array, E, R>,
-    limits: { readonly maxBytes: number }
-  ) => Effect.Effect<StoredObject, ObjectTooLarge | ObjectStoreError | E, R>
-  readonly get: (digest: Digest) => Effect.Effect<ReadableObject, ObjectNotFound | ObjectStoreError>
-  readonly has: (digest: Digest) => Effect.Effect<boolean, ObjectStoreError>
-  /**
-   * Removes an object. One that is not there is removed already. Who removes
-   * makes sure that nobody is storing the same bytes: such a `put` may find
-   * them there just before they go.
-   */
-  readonly remove: (digest: Digest) => Effect.Effect<void, ObjectStoreError>
-}>()("platform/ObjectStore") {}
+export class ObjectStore extends Context.Service<
+  ObjectStore,
+  {
+    /**
+     * Stores the bytes of a stream in constant memory and gives their address.
+     * Storing the same bytes again changes nothing. A failed or interrupted
+     * `put` leaves nothing behind.
+     */
+    readonly put: <E, R>(
+      content: Stream.Stream<Uint8Array, E, R>,
+      limits: { readonly maxBytes: number }
+    ) => Effect.Effect<StoredObject, ObjectTooLarge | ObjectStoreError | E, R>
+    readonly get: (digest: Digest) => Effect.Effect<ReadableObject, ObjectNotFound | ObjectStoreError>
+    readonly has: (digest: Digest) => Effect.Effect<boolean, ObjectStoreError>
+    /**
+     * Removes an object. One that is not there is removed already. Who removes
+     * makes sure that nobody is storing the same bytes: such a `put` may find
+     * them there just before they go.
+     */
+    readonly remove: (digest: Digest) => Effect.Effect<void, ObjectStoreError>
+  }
+>()("platform/ObjectStore") {}
 
 /** Names the operation in front of whatever failed behind it. */
 export const storeError = (operation: ObjectStoreError["operation"]) => (cause: unknown) =>
@@ -83,7 +86,7 @@ export interface SpooledObject extends StoredObject {
  * Writes a stream to a new file (mode 0600) in `directory` and learns its digest
  * and length on the way: the address of an object is known only at its end.
  */
-export const spool = Effect.fnUntraced(function*<E, R>(
+export const spool = Effect.fnUntraced(function* <E, R>(
   fs: FileSystem.FileSystem,
   directory: string,
   content: Stream.Stream<Uint8Array, E, R>,
@@ -113,15 +116,17 @@ const end = Symbol("end of stream")
  * so that the last one leaves only when all are known to be right: a reader
  * that counts bytes never has a whole object that is corrupt.
  */
-export const verified = (digest: Digest) =>
-<E, R>(content: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E | ObjectCorrupt, R> =>
-  Stream.concat(content, Stream.succeed(end)).pipe(
-    Stream.mapAccumEffect(
-      () => ({ hash: createHash("sha256"), held: new Array<Uint8Array>() }),
-      ({ hash, held }, chunk) => {
-        if (typeof chunk !== "symbol") return Effect.succeed([{ hash: hash.update(chunk), held: [chunk] }, held] as const)
-        if (`sha256:${hash.digest("hex")}` !== digest) return Effect.fail(new ObjectCorrupt({ digest }))
-        return Effect.succeed([{ hash, held: [] }, held] as const)
-      }
+export const verified =
+  (digest: Digest) =>
+  <E, R>(content: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E | ObjectCorrupt, R> =>
+    Stream.concat(content, Stream.succeed(end)).pipe(
+      Stream.mapAccumEffect(
+        () => ({ hash: createHash("sha256"), held: new Array<Uint8Array>() }),
+        ({ hash, held }, chunk) => {
+          if (typeof chunk !== "symbol")
+            return Effect.succeed([{ hash: hash.update(chunk), held: [chunk] }, held] as const)
+          if (`sha256:${hash.digest("hex")}` !== digest) return Effect.fail(new ObjectCorrupt({ digest }))
+          return Effect.succeed([{ hash, held: [] }, held] as const)
+        }
+      )
     )
-  )

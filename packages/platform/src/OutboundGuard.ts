@@ -71,7 +71,7 @@ const hostName = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?$/iu
  */
 const endsInNumber = /(?:^|\.)(?:0x[0-9a-f]*|\d+)\.?$/iu
 
-const addressesOf = Effect.fnUntraced(function*(host: string) {
+const addressesOf = Effect.fnUntraced(function* (host: string) {
   const literal = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host
   if (isIP(literal) !== 0) return [literal]
   if (host.length > maxHostCharacters || !hostName.test(host) || endsInNumber.test(host)) {
@@ -89,7 +89,7 @@ const addressesOf = Effect.fnUntraced(function*(host: string) {
  * brackets). Looks the name up anew each time. One answer that is not public
  * refuses the host, even when others are: the next lookup could put it first.
  */
-export const resolvePublic = Effect.fn("OutboundGuard.resolvePublic")(function*(
+export const resolvePublic = Effect.fn("OutboundGuard.resolvePublic")(function* (
   host: string
 ): Effect.fn.Return<PublicAddress, AddressRefused> {
   const addresses = yield* addressesOf(host)

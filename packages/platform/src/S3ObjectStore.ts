@@ -9,7 +9,13 @@
  * crash leaves no orphan in the bucket. One PutObject takes up to 5 GiB, far
  * more than any object here.
  */
-import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3"
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  S3Client
+} from "@aws-sdk/client-s3"
 import { NodeFileSystem, NodeStream } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Redacted, Schedule, Stream } from "effect"
 import { createReadStream } from "node:fs"
@@ -55,9 +61,11 @@ const clientOf = (options: S3Options) =>
     logger: { trace: ignore, debug: ignore, info: ignore, warn: ignore, error: ignore },
     forcePathStyle: options.forcePathStyle ?? false,
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
-    ...(options.accessKeyId === undefined || options.secretAccessKey === undefined ? {} : {
-      credentials: { accessKeyId: options.accessKeyId, secretAccessKey: Redacted.value(options.secretAccessKey) }
-    })
+    ...(options.accessKeyId === undefined || options.secretAccessKey === undefined
+      ? {}
+      : {
+          credentials: { accessKeyId: options.accessKeyId, secretAccessKey: Redacted.value(options.secretAccessKey) }
+        })
   })
 
 /** The HTTP status of a failed call, when there was an answer at all. */
@@ -67,7 +75,7 @@ const statusOf = (error: ObjectStoreError): number | undefined => {
   return (cause.$metadata as { readonly httpStatusCode?: number }).httpStatusCode
 }
 
-const make = Effect.fnUntraced(function*(options: S3Options) {
+const make = Effect.fnUntraced(function* (options: S3Options) {
   const fs = yield* FileSystem.FileSystem
   const client = yield* Effect.acquireRelease(
     Effect.sync(() => clientOf(options)),
@@ -90,7 +98,10 @@ const make = Effect.fnUntraced(function*(options: S3Options) {
     const command = new HeadObjectCommand(address(digest))
     return call(operation, (abortSignal) => client.send(command, { abortSignal })).pipe(
       Effect.map((answer) => answer.ContentLength),
-      Effect.catchIf((error) => statusOf(error) === 404, () => Effect.undefined)
+      Effect.catchIf(
+        (error) => statusOf(error) === 404,
+        () => Effect.undefined
+      )
     )
   }
 
@@ -108,11 +119,10 @@ const make = Effect.fnUntraced(function*(options: S3Options) {
               ChecksumSHA256: Buffer.from(digest.slice("sha256:".length), "hex").toString("base64")
             }),
             { abortSignal }
-          )),
+          )
+        ),
       (body) => Effect.sync(() => body.destroy())
-    ).pipe(
-      Effect.retry({ ...putAgain, while: (error) => (statusOf(error) ?? 500) >= 500 })
-    )
+    ).pipe(Effect.retry({ ...putAgain, while: (error) => (statusOf(error) ?? 500) >= 500 }))
 
   const download = (digest: string) => {
     const command = new GetObjectCommand(address(digest))
@@ -128,13 +138,13 @@ const make = Effect.fnUntraced(function*(options: S3Options) {
 
   return ObjectStore.of({
     put: (content, limits) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const spooled = yield* spool(fs, temporary, content, limits.maxBytes)
         // No condition on the write: whoever puts this key at the same time puts the same bytes.
         if ((yield* head("put", spooled.digest)) === undefined) yield* upload(spooled)
         return { digest: spooled.digest, bytes: spooled.bytes }
       }).pipe(Effect.scoped, Effect.withSpan("ObjectStore.put")),
-    get: Effect.fn("ObjectStore.get")(function*(digest) {
+    get: Effect.fn("ObjectStore.get")(function* (digest) {
       const bytes = yield* head("get", digest)
       if (bytes === undefined) return yield* new ObjectNotFound({ digest })
       return { bytes, content: verified(digest)(download(digest)) }

@@ -48,7 +48,7 @@ const framesOf = (sealed: Uint8Array) => {
   return frames
 }
 const isBroken = (dataKey: Uint8Array, sealed: Uint8Array, context: string) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const whole = yield* Effect.flip(openBytes(dataKey, context, sealed))
     const streamed = yield* Effect.flip(Stream.runDrain(open(dataKey, context)(Stream.succeed(sealed))))
     assert.instanceOf(whole, SealBroken)
@@ -105,7 +105,7 @@ const referenceSeal = async (plain: Uint8Array) => {
 
 describe("sealed streams", () => {
   it.effect("open the fixed vectors of another implementation", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       for (const { plainBytes, sealed } of vectors.streams) {
         same(yield* openBytes(vectorKey, context, Buffer.from(sealed, "base64")), plainOf(plainBytes))
       }
@@ -114,10 +114,11 @@ describe("sealed streams", () => {
         assert.strictEqual(sha256(sealed), expected)
         same(yield* openBytes(vectorKey, context, sealed), plainOf(plainBytes))
       }
-    }))
+    })
+  )
 
   it.effect("are AES-256-GCM in 64 KiB frames under a random 32-byte key, of the announced size", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       assert.strictEqual(newDataKey().length, 32)
       assert.notDeepEqual(newDataKey(), newDataKey())
       const key = newDataKey()
@@ -127,7 +128,8 @@ describe("sealed streams", () => {
         assert.strictEqual(framesOf(sealed).length, Math.max(1, Math.ceil(size / 65_536)))
         same(yield* collect(open(key, context)(chunked(sealed, [7_777]))), plainOf(size))
       }
-    }))
+    })
+  )
 
   it.effect("give the same plain bytes for every chunking of both sides", () =>
     Effect.promise(() =>
@@ -140,40 +142,49 @@ describe("sealed streams", () => {
             const key = newDataKey()
             // One large cut among them bounds the number of chunks; byte by byte is the next test.
             const atLeast = (cuts: ReadonlyArray<number>) => [...cuts, 5_000]
-            return Effect.runPromise(Effect.gen(function*() {
-              const sealed = yield* collect(seal(key, context)(chunked(plainOf(size), atLeast(cuts))))
-              same(yield* collect(open(key, context)(chunked(sealed, atLeast(otherCuts)))), plainOf(size))
-            }))
+            return Effect.runPromise(
+              Effect.gen(function* () {
+                const sealed = yield* collect(seal(key, context)(chunked(plainOf(size), atLeast(cuts))))
+                same(yield* collect(open(key, context)(chunked(sealed, atLeast(otherCuts)))), plainOf(size))
+              })
+            )
           }
         ),
         { numRuns: 40 }
       )
-    ))
+    )
+  )
 
   it.effect("may arrive byte by byte and with empty chunks", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const key = newDataKey()
       const plain = plainOf(300)
       const withEmpty = (bytes: Uint8Array) =>
         chunked(bytes, [1]).pipe(Stream.flatMap((byte) => Stream.make(new Uint8Array(), byte)))
       const sealed = yield* collect(seal(key, context)(withEmpty(plain)))
       same(yield* collect(open(key, context)(withEmpty(sealed))), plain)
-    }))
+    })
+  )
 
   it.effect("never use a random part twice, even when one stream value runs twice", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sealed = seal(newDataKey(), context)(Stream.succeed(plainOf(10)))
       const [first, second] = [yield* collect(sealed), yield* collect(sealed)]
       assert.isFalse(first.subarray(4, 11).equals(second.subarray(4, 11)))
-    }))
+    })
+  )
 
   it.effect("keep the error of their source and do not end as if it were whole", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const key = newDataKey()
       const failing = Stream.concat(Stream.succeed(plainOf(70_000)), Stream.fail("source broke"))
       assert.strictEqual(yield* Effect.flip(Stream.runDrain(seal(key, context)(failing))), "source broke")
-      assert.strictEqual(yield* Effect.flip(Stream.runDrain(open(key, context)(failing.pipe(Stream.drop(1))))), "source broke")
-    }))
+      assert.strictEqual(
+        yield* Effect.flip(Stream.runDrain(open(key, context)(failing.pipe(Stream.drop(1))))),
+        "source broke"
+      )
+    })
+  )
 })
 
 describe("a sealed stream does not open when", () => {
@@ -184,19 +195,23 @@ describe("a sealed stream does not open when", () => {
   const [first, second, third] = framesOf(sealed) as [Uint8Array, Uint8Array, Uint8Array]
 
   it.effect("it is cut at or around a frame boundary, or to nothing", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       for (let frames = 0; frames < 3; frames++) {
         for (const extra of [-1, 0, 1, 15, 16, 17]) {
           const at = headerBytes + frames * sealedFrameBytes + extra
-          assert.strictEqual(yield* isBroken(key, sealed.subarray(0, at), context), at < headerBytes ? "header" : "frame")
+          assert.strictEqual(
+            yield* isBroken(key, sealed.subarray(0, at), context),
+            at < headerBytes ? "header" : "frame"
+          )
         }
       }
       assert.strictEqual(yield* isBroken(key, sealed.subarray(0, -1), context), "frame")
       assert.strictEqual(yield* isBroken(key, new Uint8Array(), context), "header")
-    }))
+    })
+  )
 
   it.effect("frames change places, appear twice, are left out or follow the last", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const tampered = [
         [second, first, third],
         [first, third, second],
@@ -212,20 +227,23 @@ describe("a sealed stream does not open when", () => {
       for (const frames of tampered) {
         assert.strictEqual(yield* isBroken(key, Buffer.concat([header, ...frames]), context), "frame")
       }
-    }))
+    })
+  )
 
   it.effect("a frame of another stream under the same key takes the place of its own", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const [otherFirst] = framesOf(sealBytes(key, context, plain)) as [Uint8Array]
       assert.strictEqual(yield* isBroken(key, Buffer.concat([header, otherFirst, second, third]), context), "frame")
-    }))
+    })
+  )
 
   it.effect("an empty frame is put behind a full one by someone who has the key", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       // Sealed as two frames, the second empty: the same plain bytes in a second form.
       const prefix = Buffer.from(header.subarray(4))
       const subtleKey = yield* Effect.promise(() =>
-        webcrypto.subtle.importKey("raw", new Uint8Array(key), "AES-GCM", false, ["encrypt"]))
+        webcrypto.subtle.importKey("raw", new Uint8Array(key), "AES-GCM", false, ["encrypt"])
+      )
       const frame = (number: number, last: number, block: Uint8Array<ArrayBuffer>) =>
         Effect.promise(async () =>
           Buffer.from(
@@ -238,14 +256,16 @@ describe("a sealed stream does not open when", () => {
               subtleKey,
               block
             )
-          ))
+          )
+        )
       const twoForms = Buffer.concat([
         header,
         yield* frame(0, 0, plainOf(frameBytes)),
         yield* frame(1, 1, new Uint8Array())
       ])
       assert.strictEqual(yield* isBroken(key, twoForms, context), "frame")
-    }))
+    })
+  )
 
   it.effect("any single bit is flipped", () =>
     Effect.promise(() => {
@@ -264,32 +284,36 @@ describe("a sealed stream does not open when", () => {
         ),
         { numRuns: 150 }
       )
-    }))
+    })
+  )
 
   it.effect("the context or the key is another", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       for (const other of ["", "pack/pk_2", "pack/pk_", "pack/pk_1Q", "QAS1"]) {
         assert.strictEqual(yield* isBroken(key, sealed, other), "frame")
       }
       assert.strictEqual(yield* isBroken(newDataKey(), sealed, context), "frame")
-    }))
+    })
+  )
 
   it.effect("it never was one", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       assert.strictEqual(yield* isBroken(key, plainOf(100_000), context), "header")
       assert.strictEqual(yield* isBroken(key, Buffer.from("QAS2" + "x".repeat(100)), context), "header")
-    }))
+    })
+  )
 
   it.effect("the data key has the wrong length, which is a bug of the caller", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const exit = yield* Effect.exit(openBytes(key.subarray(1), context, sealed))
       assert.isTrue(Exit.hasDies(exit))
-    }))
+    })
+  )
 })
 
 describe("memory", () => {
   it.effect("50 MB go through seal and open in a few frames of memory", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       setFlagsFromString("--expose-gc")
       const collectGarbage = runInNewContext("gc") as () => void
       const live = () => {
@@ -313,12 +337,14 @@ describe("memory", () => {
           Effect.sync(() => {
             opened += plain.length
             if (++frames % 80 === 0) peak = Math.max(peak, live())
-          }))
+          })
+        )
       )
       assert.strictEqual(opened, chunks * chunk.length)
       assert.isAbove(opened, 50_000_000)
       assert.isBelow(peak - before, 4_000_000)
-    }))
+    })
+  )
 })
 
 describe("a data key sealed to a recipient", () => {
@@ -326,7 +352,7 @@ describe("a data key sealed to a recipient", () => {
   const dataKey = newDataKey()
 
   it.effect("opens with the recipient's private key and context only", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       assert.strictEqual(Buffer.from(publicKey, "base64").length, 32)
       assert.strictEqual(Buffer.from(privateKey, "base64").length, 32)
       const sealed = sealKeyTo(publicKey, "run/run_1", dataKey)
@@ -336,16 +362,18 @@ describe("a data key sealed to a recipient", () => {
       assert.deepStrictEqual(yield* Effect.flip(openKey(privateKey, "run/run_2", sealed)), broken)
       assert.deepStrictEqual(yield* Effect.flip(openKey(newRecipient().privateKey, "run/run_1", sealed)), broken)
       assert.notStrictEqual(sealKeyTo(publicKey, "run/run_1", dataKey), sealed)
-    }))
+    })
+  )
 
   it.effect("opens the fixed vector of another implementation", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { context, privateKey, sealed } = vectors.sealedKey
       same(yield* openKey(privateKey, context, sealed), vectorKey)
-    }))
+    })
+  )
 
   it.effect("does not open when any byte is changed, cut off or added, or when it is garbage", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sealed = Buffer.from(sealKeyTo(publicKey, "run/run_1", dataKey), "base64")
       const refused = (bytes: Uint8Array) =>
         Effect.flip(openKey(privateKey, "run/run_1", Buffer.from(bytes).toString("base64")))
@@ -358,7 +386,8 @@ describe("a data key sealed to a recipient", () => {
       yield* refused(Buffer.concat([sealed, Buffer.of(0)]))
       // The point zero: its shared secret is zero for every private key.
       yield* refused(Buffer.concat([Buffer.alloc(32), sealed.subarray(32)]))
-    }))
+    })
+  )
 
   it("is refused for a public key that is none", () => {
     assert.throws(() => sealKeyTo("AAAA", "run/run_1", dataKey))

@@ -216,28 +216,33 @@ const end = Symbol("end of stream")
  * Seals a stream under a 32-byte data key. Each run of the sealed stream draws
  * its own random prefix, so it may be run again. Holds one frame in memory.
  */
-export const seal = (dataKey: Uint8Array, context: string) =>
-<E, R>(plain: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
-  Stream.suspend(() => {
-    const sealer = new Sealer(dataKey, context)
-    return Stream.concat(
-      Stream.succeed<Uint8Array>(sealer.header),
-      Stream.concat(plain, Stream.succeed(end)).pipe(
-        Stream.mapAccum(() => sealer, (sealer, chunk) => [
-          sealer,
-          typeof chunk === "symbol" ? [sealer.finish()] : sealer.push(chunk)
-        ])
+export const seal =
+  (dataKey: Uint8Array, context: string) =>
+  <E, R>(plain: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
+    Stream.suspend(() => {
+      const sealer = new Sealer(dataKey, context)
+      return Stream.concat(
+        Stream.succeed<Uint8Array>(sealer.header),
+        Stream.concat(plain, Stream.succeed(end)).pipe(
+          Stream.mapAccum(
+            () => sealer,
+            (sealer, chunk) => [sealer, typeof chunk === "symbol" ? [sealer.finish()] : sealer.push(chunk)]
+          )
+        )
       )
-    )
-  })
+    })
 
 /** Opens what `seal` made with the same key and context. Fails with `SealBroken` at the first frame that does not verify. */
-export const open = (dataKey: Uint8Array, context: string) =>
-<E, R>(sealed: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E | SealBroken, R> =>
-  Stream.concat(sealed, Stream.succeed(end)).pipe(
-    Stream.mapAccumEffect(() => new Opener(dataKey, context), (opener, chunk) =>
-      broken(() => [opener, typeof chunk === "symbol" ? [opener.finish()] : opener.push(chunk)] as const))
-  )
+export const open =
+  (dataKey: Uint8Array, context: string) =>
+  <E, R>(sealed: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E | SealBroken, R> =>
+    Stream.concat(sealed, Stream.succeed(end)).pipe(
+      Stream.mapAccumEffect(
+        () => new Opener(dataKey, context),
+        (opener, chunk) =>
+          broken(() => [opener, typeof chunk === "symbol" ? [opener.finish()] : opener.push(chunk)] as const)
+      )
+    )
 
 /** Seals a value that is held in memory anyway. The form is that of `seal`. */
 export const sealBytes = (dataKey: Uint8Array, context: string, bytes: Uint8Array): Uint8Array => {
@@ -307,16 +312,13 @@ export const sealKeyTo = (publicKey: string, context: string, dataKey: Uint8Arra
   const key = sharedKey(ephemeral.privateKey, recipient, ephemeralPublic, recipientPublic, context)
   const nonce = randomBytes(nonceBytes)
   const cipher = createCipheriv(algorithm, key, nonce)
-  return Buffer.concat([ephemeralPublic, nonce, cipher.update(dataKey), cipher.final(), cipher.getAuthTag()])
-    .toString("base64")
+  return Buffer.concat([ephemeralPublic, nonce, cipher.update(dataKey), cipher.final(), cipher.getAuthTag()]).toString(
+    "base64"
+  )
 }
 
 /** Opens what `sealKeyTo` made for this recipient and context. A `privateKey` that is no key is a defect. */
-export const openKey = (
-  privateKey: string,
-  context: string,
-  sealed: string
-): Effect.Effect<Uint8Array, SealBroken> =>
+export const openKey = (privateKey: string, context: string, sealed: string): Effect.Effect<Uint8Array, SealBroken> =>
   Effect.suspend(() => {
     const recipient = privateKeyOf(Buffer.from(privateKey, "base64"))
     const recipientPublic = rawPublic(createPublicKey(recipient))
@@ -328,8 +330,9 @@ export const openKey = (
         const body = bytes.subarray(32 + nonceBytes, -tagBytes)
         // Throws for a point of low order, whose shared secret anyone can name.
         const key = sharedKey(recipient, publicKeyOf(ephemeralPublic), ephemeralPublic, recipientPublic, context)
-        const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes })
-          .setAuthTag(bytes.subarray(-tagBytes))
+        const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes }).setAuthTag(
+          bytes.subarray(-tagBytes)
+        )
         return new Uint8Array(Buffer.concat([decipher.update(body), decipher.final()]))
       },
       catch: () => new SealBroken({ part: "key" })

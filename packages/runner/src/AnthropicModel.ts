@@ -1,6 +1,14 @@
 /** The Messages API. https://docs.anthropic.com/en/api/messages-streaming */
 import { Effect, Schema, Stream } from "effect"
-import { type Conversation, type Message, type Model, noUsage, parseArguments, type ToolDefinition, type TurnUsage } from "./Model.ts"
+import {
+  type Conversation,
+  type Message,
+  type Model,
+  noUsage,
+  parseArguments,
+  type ToolDefinition,
+  type TurnUsage
+} from "./Model.ts"
 import { eventJson, type Transport } from "./ModelTransport.ts"
 import { modelFailed } from "./RunFailure.ts"
 
@@ -14,15 +22,25 @@ const Usage = Schema.Struct({
   cache_creation_input_tokens: count
 })
 
-const readEvent = eventJson(Schema.Struct({
-  type: Schema.String,
-  index: Schema.optionalKey(Schema.Int),
-  message: Schema.optionalKey(Schema.Struct({ usage: Usage })),
-  usage: Schema.optionalKey(Usage),
-  content_block: Schema.optionalKey(Schema.Struct({ type: Schema.String, id: Schema.optionalKey(Schema.String), name: Schema.optionalKey(Schema.String) })),
-  delta: Schema.optionalKey(Schema.Struct({ text: Schema.optionalKey(Schema.String), partial_json: Schema.optionalKey(Schema.String) })),
-  error: Schema.optionalKey(Schema.Struct({ type: Schema.String }))
-}))
+const readEvent = eventJson(
+  Schema.Struct({
+    type: Schema.String,
+    index: Schema.optionalKey(Schema.Int),
+    message: Schema.optionalKey(Schema.Struct({ usage: Usage })),
+    usage: Schema.optionalKey(Usage),
+    content_block: Schema.optionalKey(
+      Schema.Struct({
+        type: Schema.String,
+        id: Schema.optionalKey(Schema.String),
+        name: Schema.optionalKey(Schema.String)
+      })
+    ),
+    delta: Schema.optionalKey(
+      Schema.Struct({ text: Schema.optionalKey(Schema.String), partial_json: Schema.optionalKey(Schema.String) })
+    ),
+    error: Schema.optionalKey(Schema.Struct({ type: Schema.String }))
+  })
+)
 
 const isRecord = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value)
 
@@ -35,13 +53,23 @@ const content = (message: Message) => {
         role: "assistant",
         content: [
           ...(message.text === "" ? [] : [{ type: "text", text: message.text }]),
-          ...message.calls.map(({ args, id, name }) => ({ type: "tool_use", id, name, input: isRecord(args) ? args : {} }))
+          ...message.calls.map(({ args, id, name }) => ({
+            type: "tool_use",
+            id,
+            name,
+            input: isRecord(args) ? args : {}
+          }))
         ]
       }
     case "tool":
       return {
         role: "user",
-        content: message.results.map(({ callId, isError, text }) => ({ type: "tool_result", tool_use_id: callId, content: text, is_error: isError }))
+        content: message.results.map(({ callId, isError, text }) => ({
+          type: "tool_result",
+          tool_use_id: callId,
+          content: text,
+          is_error: isError
+        }))
       }
   }
 }
@@ -68,13 +96,13 @@ export const anthropicModel = (name: string, transport: Transport): Model => ({
   name,
   turn: (conversation, tools, heard) =>
     transport.stream(requestOf(name, conversation, tools), (events) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         let text = ""
         let usage = noUsage
         let ended = false
         const calls = new Map<number, { readonly id: string; readonly name: string; json: string }>()
         yield* Stream.runForEach(events, (data) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const event = yield* readEvent(data)
             const used = event.message?.usage ?? event.usage
             if (used !== undefined) {
@@ -87,14 +115,24 @@ export const anthropicModel = (name: string, transport: Transport): Model => ({
                 : modelFailed("model-unavailable", "The model's API broke off")
             }
             if (event.type === "content_block_start" && event.content_block?.type === "tool_use") {
-              calls.set(event.index ?? 0, { id: event.content_block.id ?? "", name: event.content_block.name ?? "", json: "" })
+              calls.set(event.index ?? 0, {
+                id: event.content_block.id ?? "",
+                name: event.content_block.name ?? "",
+                json: ""
+              })
             }
             text += event.delta?.text ?? ""
             const call = calls.get(event.index ?? 0)
             if (call !== undefined) call.json += event.delta?.partial_json ?? ""
             ended ||= event.type === "message_stop"
-          }))
+          })
+        )
         if (!ended) return yield* modelFailed("model-unavailable", "The model's answer was cut off")
-        return { text, usage, calls: [...calls.values()].map(({ id, json, name }) => ({ id, name, args: parseArguments(json) })) }
-      }))
+        return {
+          text,
+          usage,
+          calls: [...calls.values()].map(({ id, json, name }) => ({ id, name, args: parseArguments(json) }))
+        }
+      })
+    )
 })

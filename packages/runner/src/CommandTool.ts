@@ -18,13 +18,21 @@ const environment = (workspace: string, policy: Policy, proxy: string | undefine
 
 /** A program that prints a secret must not hand it to the model. */
 const withoutSecrets = (text: string, policy: Policy): string =>
-  policy.secrets.reduce((rest, { name, value }) => (value === "" ? rest : rest.replaceAll(value, `[secret ${name}]`)), text)
+  policy.secrets.reduce(
+    (rest, { name, value }) => (value === "" ? rest : rest.replaceAll(value, `[secret ${name}]`)),
+    text
+  )
 
 const run = (
   workspace: string,
   policy: Policy,
   proxy: string | undefined,
-  args: { readonly command: string; readonly args?: ReadonlyArray<string>; readonly stdin?: string; readonly seconds?: number }
+  args: {
+    readonly command: string
+    readonly args?: ReadonlyArray<string>
+    readonly stdin?: string
+    readonly seconds?: number
+  }
 ) =>
   Effect.callback<string, ToolRefused>((resume) => {
     const child = spawn(args.command, args.args ?? [], {
@@ -53,12 +61,18 @@ const run = (
     child.stderr.on("data", keep)
     child.stdin.on("error", () => child.stdin.destroy())
     child.stdin.end(args.stdin ?? "")
-    child.once("error", () => resume(Effect.fail(new ToolRefused({ message: "The program cannot be started on this machine" }))))
+    child.once("error", () =>
+      resume(Effect.fail(new ToolRefused({ message: "The program cannot be started on this machine" })))
+    )
     // A grandchild that keeps the pipes open would hold back `close` for ever.
     child.once("exit", kill)
     child.once("close", (code, signal) => {
       const cut = bytes > maxOutputBytes ? `\n[${bytes - maxOutputBytes} more bytes]` : ""
-      resume(Effect.succeed(`exit ${code ?? signal ?? "unknown"}\n${withoutSecrets(Buffer.concat(kept).toString("utf8"), policy)}${cut}`))
+      resume(
+        Effect.succeed(
+          `exit ${code ?? signal ?? "unknown"}\n${withoutSecrets(Buffer.concat(kept).toString("utf8"), policy)}${cut}`
+        )
+      )
     })
     return Effect.sync(kill)
   }).pipe(
@@ -78,14 +92,16 @@ const Args = Schema.Struct({
 
 /** `proxy` is the address that programs are told to reach the network through. */
 export const commandTools = (workspace: string, policy: Policy, proxy: string | undefined): ReadonlyArray<Tool> =>
-  policy.commands.length === 0 ? [] : [
-    makeTool(
-      "run_command",
-      `Runs one of these programs in the workspace, without a shell: ${policy.commands.join(", ")}. Answers its exit code and output.`,
-      Args,
-      (args) =>
-        policy.commands.includes(args.command)
-          ? run(workspace, policy, proxy, args)
-          : Effect.fail(new ToolRefused({ message: "The manifest does not list this program" }))
-    )
-  ]
+  policy.commands.length === 0
+    ? []
+    : [
+        makeTool(
+          "run_command",
+          `Runs one of these programs in the workspace, without a shell: ${policy.commands.join(", ")}. Answers its exit code and output.`,
+          Args,
+          (args) =>
+            policy.commands.includes(args.command)
+              ? run(workspace, policy, proxy, args)
+              : Effect.fail(new ToolRefused({ message: "The manifest does not list this program" }))
+        )
+      ]

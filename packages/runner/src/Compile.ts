@@ -1,5 +1,13 @@
 /** The steps around the package's own files: its manifest, and the prompt that they make with the answers. */
-import { checkIntake, defaultInstructions, fromV1, type IntakeQuestion, Manifest, manifestFile, withDefaults } from "@quickagents/schema"
+import {
+  checkIntake,
+  defaultInstructions,
+  fromV1,
+  type IntakeQuestion,
+  Manifest,
+  manifestFile,
+  withDefaults
+} from "@quickagents/schema"
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { Effect, Schema } from "effect"
 import { parseDocument } from "yaml"
@@ -16,7 +24,7 @@ const fileText = (release: ReleasePackage, path: string): string | undefined => 
 
 /** Reads `agent.yaml`, major 1 or 2. */
 export const readManifest = (release: ReleasePackage): Effect.Effect<Manifest, RunFailure> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const source = fileText(release, manifestFile)
     if (source === undefined) return yield* compileFailed("manifest-invalid", `The package has no ${manifestFile}`)
     if (source.length > maxManifestBytes) return yield* compileFailed("manifest-invalid", "The manifest is too large")
@@ -44,13 +52,19 @@ export interface Compiled {
 }
 
 /** Answers given as text, read as their questions ask; what does not read stays text and is judged by the intake's rules. */
-export const readAnswers = (questions: ReadonlyArray<IntakeQuestion>, answers: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(answers).map(([id, text]) => {
-    const type = questions.find((question) => question.id === id)?.type
-    if ((type === "integer" || type === "number") && text.trim() !== "" && Number.isFinite(Number(text))) return [id, Number(text)]
-    if (type === "boolean" && (text === "true" || text === "false")) return [id, text === "true"]
-    return [id, text]
-  }))
+export const readAnswers = (
+  questions: ReadonlyArray<IntakeQuestion>,
+  answers: Readonly<Record<string, string>>
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(answers).map(([id, text]) => {
+      const type = questions.find((question) => question.id === id)?.type
+      if ((type === "integer" || type === "number") && text.trim() !== "" && Number.isFinite(Number(text)))
+        return [id, Number(text)]
+      if (type === "boolean" && (text === "true" || text === "false")) return [id, text === "true"]
+      return [id, text]
+    })
+  )
 
 /** A model that answers in plain text may have written the JSON that the schema asks for. */
 export const readResult = (result: unknown, check: ValidateFunction): unknown =>
@@ -59,7 +73,10 @@ export const readResult = (result: unknown, check: ValidateFunction): unknown =>
 const readOutputSchema = (release: ReleasePackage, path: string) =>
   Effect.try({
     // Formats are annotations in 2020-12 unless a vocabulary asks for more.
-    try: () => new Ajv2020({ strict: false, validateFormats: false, allErrors: false }).compile(JSON.parse(fileText(release, path) ?? "") as object),
+    try: () =>
+      new Ajv2020({ strict: false, validateFormats: false, allErrors: false }).compile(
+        JSON.parse(fileText(release, path) ?? "") as object
+      ),
     catch: () => compileFailed("manifest-invalid", `The output schema ${path} is missing or not a JSON Schema`)
   })
 
@@ -69,17 +86,25 @@ export const compile = (
   answers: Readonly<Record<string, unknown>>,
   inputs: ReadonlyArray<string>
 ): Effect.Effect<Compiled, RunFailure> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const instructions = fileText(release, manifest.instructions ?? defaultInstructions)
-    if (instructions === undefined) return yield* compileFailed("instructions-missing", "The instruction file is missing")
+    if (instructions === undefined)
+      return yield* compileFailed("instructions-missing", "The instruction file is missing")
     const questions = manifest.intake ?? []
     const issue = checkIntake(questions, answers)[0]
-    if (issue !== undefined) return yield* compileFailed("intake-invalid", `The intake answer ${issue.id} ${issue.message}`)
+    if (issue !== undefined)
+      return yield* compileFailed("intake-invalid", `The intake answer ${issue.id} ${issue.message}`)
     const intake = withDefaults(questions, answers)
-    const checkResult = manifest.output?.schema === undefined ? undefined : yield* readOutputSchema(release, manifest.output.schema)
+    const checkResult =
+      manifest.output?.schema === undefined ? undefined : yield* readOutputSchema(release, manifest.output.schema)
     const sections = [
       instructions.trim(),
-      ...(questions.length === 0 ? [] : ["## Intake answers", ...questions.map(({ id, label }) => `- ${label} (${id}): ${JSON.stringify(intake[id] ?? null)}`)]),
+      ...(questions.length === 0
+        ? []
+        : [
+            "## Intake answers",
+            ...questions.map(({ id, label }) => `- ${label} (${id}): ${JSON.stringify(intake[id] ?? null)}`)
+          ]),
       ...(inputs.length === 0 ? [] : ["## Input files", ...inputs.map((name) => `- ${name}`)]),
       "## How to end",
       checkResult === undefined

@@ -11,14 +11,18 @@ const maxMs = 30_000
 export const allowsEgress = (egress: ReadonlyArray<string>, host: string, port: number): boolean =>
   egress.some((entry) => {
     const [pattern = "", allowed] = entry.split(":")
-    return Number(allowed) === port &&
+    return (
+      Number(allowed) === port &&
       (pattern.startsWith("*.") ? host.endsWith(pattern.slice(1)) && host.length >= pattern.length : host === pattern)
+    )
   })
 
 const target = (address: string): URL | undefined => {
   if (!URL.canParse(address)) return undefined
   const url = new URL(address)
-  return (url.protocol === "http:" || url.protocol === "https:") && url.username === "" && url.password === "" ? url : undefined
+  return (url.protocol === "http:" || url.protocol === "https:") && url.username === "" && url.password === ""
+    ? url
+    : undefined
 }
 
 const read = async (body: Dispatcher.ResponseData["body"]): Promise<string> => {
@@ -40,33 +44,46 @@ const Args = Schema.Struct({
 })
 
 /** `proxy` is an HTTP proxy that every request goes through. */
-export const fetchTools = (policy: Policy, proxy: string | undefined): Effect.Effect<ReadonlyArray<Tool>, never, Scope.Scope> =>
-  Effect.gen(function*() {
+export const fetchTools = (
+  policy: Policy,
+  proxy: string | undefined
+): Effect.Effect<ReadonlyArray<Tool>, never, Scope.Scope> =>
+  Effect.gen(function* () {
     if (policy.egress.length === 0) return []
     const dispatcher = yield* Effect.acquireRelease(
       Effect.sync(() => (proxy === undefined ? new Agent() : new ProxyAgent({ uri: proxy, proxyTunnel: true }))),
       (dispatcher) => Effect.promise(() => dispatcher.destroy())
     )
     return [
-      makeTool("fetch", `Sends an HTTP GET or POST to one of: ${policy.egress.join(", ")}. Answers status, location and body.`, Args, (args) => {
-        const url = target(args.url)
-        const port = Number(url?.port || (url?.protocol === "https:" ? 443 : 80))
-        if (url === undefined || !allowsEgress(policy.egress, url.hostname, port)) {
-          return Effect.fail(new ToolRefused({ message: "The manifest does not list this host and port" }))
+      makeTool(
+        "fetch",
+        `Sends an HTTP GET or POST to one of: ${policy.egress.join(", ")}. Answers status, location and body.`,
+        Args,
+        (args) => {
+          const url = target(args.url)
+          const port = Number(url?.port || (url?.protocol === "https:" ? 443 : 80))
+          if (url === undefined || !allowsEgress(policy.egress, url.hostname, port)) {
+            return Effect.fail(new ToolRefused({ message: "The manifest does not list this host and port" }))
+          }
+          return Effect.tryPromise({
+            try: async (signal) => {
+              const answer = await request(url, {
+                dispatcher,
+                method: args.method ?? "GET",
+                signal: AbortSignal.any([signal, AbortSignal.timeout(maxMs)]),
+                ...(args.body === undefined
+                  ? {}
+                  : { body: args.body, headers: { "content-type": args.contentType ?? "application/json" } })
+              })
+              const location = answer.headers["location"]
+              return textOutcome(
+                `status ${answer.statusCode}${location === undefined ? "" : `\nlocation ${String(location)}`}\n\n${await read(answer.body)}`
+              )
+            },
+            catch: (error) =>
+              error instanceof ToolRefused ? error : new ToolRefused({ message: "The host does not answer" })
+          })
         }
-        return Effect.tryPromise({
-          try: async (signal) => {
-            const answer = await request(url, {
-              dispatcher,
-              method: args.method ?? "GET",
-              signal: AbortSignal.any([signal, AbortSignal.timeout(maxMs)]),
-              ...(args.body === undefined ? {} : { body: args.body, headers: { "content-type": args.contentType ?? "application/json" } })
-            })
-            const location = answer.headers["location"]
-            return textOutcome(`status ${answer.statusCode}${location === undefined ? "" : `\nlocation ${String(location)}`}\n\n${await read(answer.body)}`)
-          },
-          catch: (error) => (error instanceof ToolRefused ? error : new ToolRefused({ message: "The host does not answer" }))
-        })
-      })
+      )
     ]
   })

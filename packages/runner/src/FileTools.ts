@@ -23,7 +23,12 @@ const refuse = (message: string) => new ToolRefused({ message })
 const relative = (path: string): string => {
   const clean = path.replace(/^\.\//u, "")
   const segments = clean.split("/")
-  if (clean.startsWith("/") || /[\0\\]/u.test(clean) || segments.length > maxDepth || segments.some((segment) => segment === ".." || segment === "." || segment === "")) {
+  if (
+    clean.startsWith("/") ||
+    /[\0\\]/u.test(clean) ||
+    segments.length > maxDepth ||
+    segments.some((segment) => segment === ".." || segment === "." || segment === "")
+  ) {
     throw refuse("A path is relative to the workspace, with forward slashes and without . or .. segments")
   }
   return clean
@@ -49,7 +54,11 @@ const granted = async (workspace: string, globs: ReadonlyArray<string>, path: st
 }
 
 /** Files of the workspace below `globs`, in byte order, links left out; at most `limit`. */
-export const listFiles = async (workspace: string, globs: ReadonlyArray<string>, limit: number): Promise<Array<{ readonly path: string; readonly bytes: number }>> => {
+export const listFiles = async (
+  workspace: string,
+  globs: ReadonlyArray<string>,
+  limit: number
+): Promise<Array<{ readonly path: string; readonly bytes: number }>> => {
   const found: Array<{ readonly path: string; readonly bytes: number }> = []
   const visit = async (directory: string, depth: number): Promise<void> => {
     if (depth > maxDepth) return
@@ -57,11 +66,12 @@ export const listFiles = async (workspace: string, globs: ReadonlyArray<string>,
       if (found.length >= limit) return
       const path = directory === "" ? entry.name : `${directory}/${entry.name}`
       if (entry.isDirectory()) await visit(path, depth + 1)
-      else if (entry.isFile() && matches(globs, path)) found.push({ path, bytes: (await lstat(join(workspace, path))).size })
+      else if (entry.isFile() && matches(globs, path))
+        found.push({ path, bytes: (await lstat(join(workspace, path))).size })
     }
   }
   await visit("", 1)
-  return found.sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
+  return found.toSorted((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
 }
 
 const read = async (path: string): Promise<string> => {
@@ -79,7 +89,11 @@ const read = async (path: string): Promise<string> => {
 const write = async (path: string, content: string): Promise<void> => {
   if (Buffer.byteLength(content) > maxWriteBytes) throw refuse(`At most ${maxWriteBytes} bytes are written at once`)
   await mkdir(dirname(path), { recursive: true })
-  const file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o644)
+  const file = await open(
+    path,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    0o644
+  )
   try {
     await file.writeFile(content)
   } finally {
@@ -92,23 +106,44 @@ const attempt = (work: () => Promise<string>) =>
     try: work,
     // Only the code: a message of the file system names paths of the machine.
     catch: (error) =>
-      error instanceof ToolRefused ? error : refuse(`The file system refuses: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`)
+      error instanceof ToolRefused
+        ? error
+        : refuse(`The file system refuses: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`)
   }).pipe(Effect.map(textOutcome))
 
 const path = Schema.String
 
 export const fileTools = (workspace: string, policy: Policy): ReadonlyArray<Tool> => [
-  ...(policy.read.length === 0 ? [] : [
-    makeTool("fs_read", "Reads a text file of the workspace.", Schema.Struct({ path }), (args) =>
-      attempt(async () => read(await granted(workspace, policy.read, args.path)))),
-    makeTool("fs_list", "Lists the files of the workspace that may be read, one per line with its size in bytes.", Schema.Struct({}), () =>
-      attempt(async () => (await listFiles(workspace, policy.read, maxListed)).map((file) => `${file.path} ${file.bytes}`).join("\n")))
-  ]),
-  ...(policy.write.length === 0 ? [] : [
-    makeTool("fs_write", "Writes a text file of the workspace, replacing what it held.", Schema.Struct({ path, content: Schema.String }), (args) =>
-      attempt(async () => {
-        await write(await granted(workspace, policy.write, args.path), args.content)
-        return `Wrote ${Buffer.byteLength(args.content)} bytes`
-      }))
-  ])
+  ...(policy.read.length === 0
+    ? []
+    : [
+        makeTool("fs_read", "Reads a text file of the workspace.", Schema.Struct({ path }), (args) =>
+          attempt(async () => read(await granted(workspace, policy.read, args.path)))
+        ),
+        makeTool(
+          "fs_list",
+          "Lists the files of the workspace that may be read, one per line with its size in bytes.",
+          Schema.Struct({}),
+          () =>
+            attempt(async () =>
+              (await listFiles(workspace, policy.read, maxListed))
+                .map((file) => `${file.path} ${file.bytes}`)
+                .join("\n")
+            )
+        )
+      ]),
+  ...(policy.write.length === 0
+    ? []
+    : [
+        makeTool(
+          "fs_write",
+          "Writes a text file of the workspace, replacing what it held.",
+          Schema.Struct({ path, content: Schema.String }),
+          (args) =>
+            attempt(async () => {
+              await write(await granted(workspace, policy.write, args.path), args.content)
+              return `Wrote ${Buffer.byteLength(args.content)} bytes`
+            })
+        )
+      ])
 ]

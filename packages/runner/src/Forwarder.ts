@@ -30,13 +30,15 @@ export const forwardTo = (socketPath: string): Effect.Effect<string, never, Scop
       server.once("error", (error) => resume(Effect.die(error)))
       server.listen(0, "127.0.0.1", () => {
         const { port } = server.address() as AddressInfo
-        resume(Effect.succeed({
-          address: `http://127.0.0.1:${port}`,
-          close: () => {
-            server.close()
-            for (const socket of open) socket.destroy()
-          }
-        }))
+        resume(
+          Effect.succeed({
+            address: `http://127.0.0.1:${port}`,
+            close: () => {
+              server.close()
+              for (const socket of open) socket.destroy()
+            }
+          })
+        )
       })
     }),
     ({ close }) => Effect.sync(close)

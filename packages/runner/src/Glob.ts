@@ -7,7 +7,7 @@
 const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/gu, "\\$&")
 
 const segmentPattern = (segment: string) =>
-  [...segment].map((char) => (char === "*" ? "[^/]*" : char === "?" ? "[^/]" : escaped(char))).join("")
+  segment.replace(/[^*?]+|\*|\?/gu, (part) => (part === "*" ? "[^/]*" : part === "?" ? "[^/]" : escaped(part)))
 
 const patternOf = (glob: string): RegExp => {
   const segments = glob.replace(/^\.\//u, "").split("/")

@@ -33,7 +33,11 @@ const sum = (a: TurnUsage, b: TurnUsage): TurnUsage => ({
   cached: a.cached + b.cached
 })
 
-const carryOut = (tools: ReadonlyArray<Tool>, progress: Progress, call: ToolCall): Effect.Effect<ToolOutcome, ToolRefused> => {
+const carryOut = (
+  tools: ReadonlyArray<Tool>,
+  progress: Progress,
+  call: ToolCall
+): Effect.Effect<ToolOutcome, ToolRefused> => {
   const tool = tools.find(({ definition }) => definition.name === call.name)
   if (tool === undefined) {
     const names = tools.map(({ definition }) => definition.name).join(", ")
@@ -56,7 +60,7 @@ export const runHarness = (options: {
   readonly progress: Progress
   readonly narrate: Narrate
 }): Effect.Effect<unknown, RunFailure> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { model, narrate, progress, system, tools } = options
     narrate({ type: "started" })
     const definitions = tools.map(({ definition }) => definition)
@@ -75,15 +79,17 @@ export const runHarness = (options: {
       progress.turns++
       narrate({ type: "turn", turns: progress.turns })
       if (turn.calls.length === 0) {
-        return turn.text.trim() === "" ? yield* harnessFailed("no-result", "The model ended without an answer") : turn.text
+        return turn.text.trim() === ""
+          ? yield* harnessFailed("no-result", "The model ended without an answer")
+          : turn.text
       }
       const results: Array<ToolResult> = []
       for (const [index, call] of turn.calls.entries()) {
-        const outcome = yield* (index < maxCallsPerTurn
-          ? carryOut(tools, progress, call)
-          : Effect.fail(new ToolRefused({ message: `At most ${maxCallsPerTurn} calls are made in one turn` }))).pipe(
-            Effect.catchTag("ToolRefused", ({ message }) => Effect.succeed({ kind: "refused" as const, message }))
-          )
+        const outcome = yield* (
+          index < maxCallsPerTurn
+            ? carryOut(tools, progress, call)
+            : Effect.fail(new ToolRefused({ message: `At most ${maxCallsPerTurn} calls are made in one turn` }))
+        ).pipe(Effect.catchTag("ToolRefused", ({ message }) => Effect.succeed({ kind: "refused" as const, message })))
         switch (outcome.kind) {
           case "finish":
             return outcome.result

@@ -25,7 +25,10 @@ export interface ModelEndpoint {
 
 export interface Transport {
   /** The `data` of each event. `read` may be run again from the start when the connection broke before its end. */
-  readonly stream: <A>(body: unknown, read: (events: Stream.Stream<string, RunFailure>) => Effect.Effect<A, RunFailure>) => Effect.Effect<A, RunFailure>
+  readonly stream: <A>(
+    body: unknown,
+    read: (events: Stream.Stream<string, RunFailure>) => Effect.Effect<A, RunFailure>
+  ) => Effect.Effect<A, RunFailure>
 }
 
 /** Worth another request: `afterMs` when the answer said when. */
@@ -45,7 +48,7 @@ export const retryAfterMs = (value: string | undefined, now: number): number | u
 }
 
 export const makeTransport = (endpoint: ModelEndpoint): Effect.Effect<Transport, never, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const dispatcher = NodeHttpClient.layerDispatcherOptions({
       headersTimeout: silenceMs,
       bodyTimeout: silenceMs,
@@ -54,22 +57,34 @@ export const makeTransport = (endpoint: ModelEndpoint): Effect.Effect<Transport,
     const services = yield* Layer.build(Layer.provide(NodeHttpClient.layerUndiciNoDispatcher, dispatcher))
     const client = yield* HttpClient.HttpClient.pipe(Effect.provide(services))
 
-    const attempt = <A>(body: unknown, read: (events: Stream.Stream<string, RunFailure>) => Effect.Effect<A, RunFailure>): Effect.Effect<A, RunFailure | TryAgain> =>
-      Effect.gen(function*() {
+    const attempt = <A>(
+      body: unknown,
+      read: (events: Stream.Stream<string, RunFailure>) => Effect.Effect<A, RunFailure>
+    ): Effect.Effect<A, RunFailure | TryAgain> =>
+      Effect.gen(function* () {
         const request = HttpClientRequest.post(endpoint.url).pipe(
           HttpClientRequest.setHeaders(endpoint.headers),
-          endpoint.apiKey === undefined ? (self) => self : HttpClientRequest.setHeader(endpoint.apiKey.header, Redacted.value(endpoint.apiKey.value)),
+          endpoint.apiKey === undefined
+            ? (self) => self
+            : HttpClientRequest.setHeader(endpoint.apiKey.header, Redacted.value(endpoint.apiKey.value)),
           HttpClientRequest.bodyJsonUnsafe(body)
         )
         const broken = () => new TryAgain({ kind: "failure", afterMs: undefined })
-        const response = yield* client.execute(request).pipe(
-          Effect.mapError(broken),
-          Effect.timeoutOrElse({ duration: silenceMs, orElse: () => Effect.fail(broken()) })
-        )
+        const response = yield* client
+          .execute(request)
+          .pipe(
+            Effect.mapError(broken),
+            Effect.timeoutOrElse({ duration: silenceMs, orElse: () => Effect.fail(broken()) })
+          )
         const { status } = response
-        if (status === 429) return yield* new TryAgain({ kind: "rate-limit", afterMs: retryAfterMs(response.headers["retry-after"], Date.now()) })
+        if (status === 429)
+          return yield* new TryAgain({
+            kind: "rate-limit",
+            afterMs: retryAfterMs(response.headers["retry-after"], Date.now())
+          })
         if (status >= 500) return yield* broken()
-        if (status < 200 || status > 299) return yield* modelFailed("model-refused", `The model's API answers ${status}`)
+        if (status < 200 || status > 299)
+          return yield* modelFailed("model-refused", `The model's API answers ${status}`)
         const events = response.stream.pipe(
           Stream.timeoutOrElse({ duration: silenceMs, orElse: () => Stream.fail(broken()) }),
           Stream.decodeText,
@@ -77,18 +92,32 @@ export const makeTransport = (endpoint: ModelEndpoint): Effect.Effect<Transport,
           Stream.map(({ data }) => data),
           Stream.mapError(unavailable)
         )
-        return yield* read(events).pipe(Effect.catchIf((failure) => failure.reason === "model-unavailable", () => Effect.fail(broken())))
+        return yield* read(events).pipe(
+          Effect.catchIf(
+            (failure) => failure.reason === "model-unavailable",
+            () => Effect.fail(broken())
+          )
+        )
       })
 
-    const stream: Transport["stream"] = <A>(body: unknown, read: (events: Stream.Stream<string, RunFailure>) => Effect.Effect<A, RunFailure>) => {
+    const stream: Transport["stream"] = <A>(
+      body: unknown,
+      read: (events: Stream.Stream<string, RunFailure>) => Effect.Effect<A, RunFailure>
+    ) => {
       const from = (limited: number, failed: number): Effect.Effect<A, RunFailure> =>
         attempt(body, read).pipe(
           Effect.catchTag("TryAgain", ({ afterMs, kind }) => {
             const retries = kind === "rate-limit" ? limited : failed
             if (retries === (kind === "rate-limit" ? rateLimitRetries : failureRetries)) {
-              return Effect.fail(kind === "rate-limit" ? modelFailed("model-rate-limited", "The model's API limits the rate of requests") : unavailable())
+              return Effect.fail(
+                kind === "rate-limit"
+                  ? modelFailed("model-rate-limited", "The model's API limits the rate of requests")
+                  : unavailable()
+              )
             }
-            const again = Effect.suspend(() => kind === "rate-limit" ? from(limited + 1, failed) : from(limited, failed + 1))
+            const again = Effect.suspend(() =>
+              kind === "rate-limit" ? from(limited + 1, failed) : from(limited, failed + 1)
+            )
             return Effect.andThen(Effect.sleep(afterMs ?? firstWaitMs * 2 ** retries), again)
           })
         )

@@ -35,7 +35,7 @@ const envelope: Envelope = {
 const maxBytes = 10_000_000
 
 const tarOf = (directory: string, names: ReadonlyArray<string>, time: number) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     mkdirSync(join(directory, "out"), { recursive: true })
     for (const name of names) {
       writeFileSync(join(directory, "out", name), `content of ${name}`)
@@ -47,22 +47,28 @@ const tarOf = (directory: string, names: ReadonlyArray<string>, time: number) =>
 
 describe("Output", () => {
   it.live("the same files give the same tar, whatever their times and the order they were written in", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const first = yield* tarOf(yield* workspace, ["a", "b", "ä"], 1_000)
       const second = yield* tarOf(yield* workspace, ["ä", "b", "a"], 2_000_000)
       assert.isTrue(first.equals(second))
       const entries = yield* Stream.make(first).pipe(
         Stream.pipeThroughChannel(Tar.decode()),
-        Stream.mapEffect(({ body, header }) => Effect.map(Stream.mkString(Stream.decodeText(body)), (text) => [header.path, text])),
+        Stream.mapEffect(({ body, header }) =>
+          Effect.map(Stream.mkString(Stream.decodeText(body)), (text) => [header.path, text])
+        ),
         Stream.runCollect
       )
-      assert.deepEqual(entries.map(([path]) => path), ["out/a", "out/b", "out/ä", "result.json", "envelope.json"])
+      assert.deepEqual(
+        entries.map(([path]) => path),
+        ["out/a", "out/b", "out/ä", "result.json", "envelope.json"]
+      )
       assert.deepEqual(entries[2], ["out/ä", "content of ä"])
-      assert.deepEqual(JSON.parse(entries[4]![1]!), envelope)
-    }).pipe(Effect.scoped))
+      assert.deepEqual(JSON.parse(entries[4][1]), envelope)
+    }).pipe(Effect.scoped)
+  )
 
   it.live("takes neither links nor the runner's own names from the workspace", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const directory = yield* workspace
       symlinkSync("/etc/hostname", join(directory, "link"))
       symlinkSync("/etc", join(directory, "folder"))
@@ -70,21 +76,30 @@ describe("Output", () => {
       writeFileSync(join(directory, "result.json"), "{}")
       writeFileSync(join(directory, "kept"), "")
       const files = yield* collectOutput(directory, ["**"], undefined, maxBytes)
-      assert.deepEqual(files.map(({ path }) => path), ["kept"])
-    }).pipe(Effect.scoped))
+      assert.deepEqual(
+        files.map(({ path }) => path),
+        ["kept"]
+      )
+    }).pipe(Effect.scoped)
+  )
 
   it.live("the tar is never larger than the limit that its files passed", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const directory = yield* workspace
       for (let index = 0; index < 50; index++) writeFileSync(join(directory, `${"ü".repeat(60)}${index}`), "x")
       const sizes: Array<[number, number]> = []
       for (let limit = 64_000; limit < 400_000; limit += 16_000) {
         const files = yield* Effect.option(collectOutput(directory, ["**"], "r".repeat(5_000), limit))
         if (files._tag === "None") continue
-        const listed = { ...envelope, result: "r".repeat(5_000), outputs: files.value.map(({ bytes, digest, path }) => ({ path, bytes, digest })) }
+        const listed = {
+          ...envelope,
+          result: "r".repeat(5_000),
+          outputs: files.value.map(({ bytes, digest, path }) => ({ path, bytes, digest }))
+        }
         sizes.push([Buffer.concat(yield* Stream.runCollect(outputTar(listed, files.value))).length, limit])
       }
       assert.isAbove(sizes.length, 0)
       for (const [size, limit] of sizes) assert.isAtMost(size, limit)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 })

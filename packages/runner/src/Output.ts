@@ -47,7 +47,7 @@ const describe = async (workspace: string, path: string): Promise<OutputFile> =>
     path,
     bytes,
     digest: `sha256:${hash.digest("hex")}`,
-    content: Stream.orDie(NodeStream.fromReadable<Uint8Array>({ evaluate: () => openFile(place) }))
+    content: Stream.orDie(NodeStream.fromReadable({ evaluate: () => openFile(place) }))
   }
 }
 
@@ -62,7 +62,10 @@ const describeResult = (result: unknown): OutputFile => {
 }
 
 const tarBytes = (files: ReadonlyArray<{ readonly path: string; readonly bytes: number }>) =>
-  files.reduce((total, { bytes, path }) => total + headerBytes + Math.ceil(bytes / block) * block + path.length + listedBytes, envelopeRoom)
+  files.reduce(
+    (total, { bytes, path }) => total + headerBytes + Math.ceil(bytes / block) * block + path.length + listedBytes,
+    envelopeRoom
+  )
 
 /**
  * What goes into the tar beside the envelope: files that `globs` take, and the

@@ -36,10 +36,11 @@ export const decidePolicy = (options: {
   readonly caps: Caps
   readonly secrets: HandOff["secrets"]
 }): Effect.Effect<Policy, RunFailure> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { caps, manifest } = options
     const missing = unprovided(manifest, options.mode)
-    if (missing.length > 0) return yield* policyFailed("capability-refused", `This runner does not provide ${missing.join(", ")}`)
+    if (missing.length > 0)
+      return yield* policyFailed("capability-refused", `This runner does not provide ${missing.join(", ")}`)
     const declared = manifest.secrets ?? []
     const given = options.secrets.filter(({ name }) => declared.some((secret) => secret.name === name))
     const absent = declared.filter(({ name }) => !given.some((secret) => secret.name === name))

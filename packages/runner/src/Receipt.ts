@@ -10,11 +10,13 @@ const filesystem = ({ commands, read, write }: Policy, proxied: boolean) => [
   write.length === 0
     ? "fs_write is not given to the agent"
     : `fs_write refuses every path outside ${write.join(", ")} and every symbolic link`,
-  ...(commands.length === 0 ? [] : [
-    proxied
-      ? "programs see the file system that the host gives the run"
-      : "programs have the file access of the user who started the run"
-  ])
+  ...(commands.length === 0
+    ? []
+    : [
+        proxied
+          ? "programs see the file system that the host gives the run"
+          : "programs have the file access of the user who started the run"
+      ])
 ]
 
 const exec = ({ commands }: Policy) => [
@@ -24,9 +26,10 @@ const exec = ({ commands }: Policy) => [
 ]
 
 const network = ({ commands, egress }: Policy, proxied: boolean) => {
-  const tool = egress.length === 0
-    ? "fetch is not given to the agent"
-    : `fetch refuses every host and port but ${egress.join(", ")} and follows no redirect`
+  const tool =
+    egress.length === 0
+      ? "fetch is not given to the agent"
+      : `fetch refuses every host and port but ${egress.join(", ")} and follows no redirect`
   if (proxied) return [tool, "the host's egress proxy lets out nothing but the listed hosts and ports"]
   return [tool, ...(commands.length === 0 ? [] : ["programs have the network access of the user who started the run"])]
 }
@@ -65,6 +68,6 @@ export const makeReceipt = (run: {
     secrets: { used, absent: policy?.absentSecrets ?? [] },
     knowledge: [],
     withheldInputs: [],
-    toolCalls: Object.fromEntries([...run.progress.toolCalls].sort(([a], [b]) => (a < b ? -1 : 1)))
+    toolCalls: Object.fromEntries([...run.progress.toolCalls].toSorted(([a], [b]) => (a < b ? -1 : 1)))
   }
 }

@@ -31,7 +31,10 @@ class Unreadable extends Error {}
 const cleanPath = (path: string): string => {
   const clean = path.replace(/^\.\//u, "")
   const segments = clean.split("/")
-  const isClean = clean.length <= 255 && segments.length <= maxDepth && !/[\p{Cc}\\]/u.test(clean) &&
+  const isClean =
+    clean.length <= 255 &&
+    segments.length <= maxDepth &&
+    !/[\p{Cc}\\]/u.test(clean) &&
     segments.every((segment) => segment !== "" && segment !== "." && segment !== "..")
   if (!isClean) throw new Unreadable("the archive holds a name that is not a plain relative path")
   return clean
@@ -40,7 +43,7 @@ const cleanPath = (path: string): string => {
 const octal = (field: Uint8Array): number => {
   const found = /^ *([0-7]+)[ \0]*$/u.exec(Buffer.from(field).toString("latin1"))
   if (found === null) throw new Unreadable("the archive has a malformed header")
-  return Number.parseInt(found[1]!, 8)
+  return Number.parseInt(found[1], 8)
 }
 
 const text = (field: Uint8Array): string => {
@@ -54,26 +57,30 @@ const text = (field: Uint8Array): string => {
 
 /** Times and owners only; `path`, `size` and links would make another package of it. */
 const isHarmlessPax = (body: Uint8Array): boolean =>
-  Buffer.from(body).toString("latin1").split("\n").filter((record) => record !== "")
+  Buffer.from(body)
+    .toString("latin1")
+    .split("\n")
+    .filter((record) => record !== "")
     .every((record) => /^\d+ (?:mtime|atime|ctime|uid|gid|uname|gname|comment)=/u.test(record))
 
 const readTar = (tar: Uint8Array): Map<string, Uint8Array> => {
   const files = new Map<string, Uint8Array>()
   let entries = 0
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     if (at + block > tar.length) throw new Unreadable("the archive ends without its end marker")
     const header = tar.subarray(at, at + block)
     if (header.every((byte) => byte === 0)) return files
     const sum = header.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 32 : byte), 0)
     const magic = Buffer.from(header.subarray(257, 262)).toString("latin1")
-    if (octal(header.subarray(148, 156)) !== sum || magic !== "ustar") throw new Unreadable("the archive has a malformed header")
+    if (octal(header.subarray(148, 156)) !== sum || magic !== "ustar")
+      throw new Unreadable("the archive has a malformed header")
     if (++entries > 2 * maxFiles) throw new Unreadable(`the archive has more than ${maxFiles} files`)
     const size = octal(header.subarray(124, 136))
     const start = at + block
     at = start + Math.ceil(size / block) * block
     if (at > tar.length) throw new Unreadable("an entry is longer than the archive")
     const body = tar.subarray(start, start + size)
-    const type = String.fromCharCode(header[156]!)
+    const type = String.fromCharCode(header[156])
     if (type === "x" || type === "g") {
       if (!isHarmlessPax(body)) throw new Unreadable("an extended header renames or resizes an entry")
       continue
@@ -85,7 +92,8 @@ const readTar = (tar: Uint8Array): Map<string, Uint8Array> => {
       if (name !== "./" && name !== ".") cleanPath(name.replace(/\/$/u, ""))
       continue
     }
-    if (type !== "0" && type !== "\0") throw new Unreadable("the archive holds something that is neither a file nor a directory")
+    if (type !== "0" && type !== "\0")
+      throw new Unreadable("the archive holds something that is neither a file nor a directory")
     const path = cleanPath(name)
     if (files.has(path)) throw new Unreadable("the archive holds one name twice")
     if (files.size >= maxFiles) throw new Unreadable(`the archive has more than ${maxFiles} files`)
@@ -106,13 +114,16 @@ const readDirectory = async (directory: string): Promise<ReleasePackage> => {
   let bytes = 0
   const visit = async (relative: string, depth: number): Promise<void> => {
     if (depth > maxDepth) throw new Unreadable(`the directory is more than ${maxDepth} folders deep`)
-    for (const entry of (await readdir(join(directory, relative), { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const entry of (await readdir(join(directory, relative), { withFileTypes: true })).toSorted((a, b) =>
+      a.name < b.name ? -1 : 1
+    )) {
       if (entry.name.startsWith(".") || entry.name === "node_modules") continue
       const path = relative === "" ? entry.name : `${relative}/${entry.name}`
       if (entry.isDirectory()) await visit(path, depth + 1)
       else if (entry.isFile()) {
         bytes += (await stat(join(directory, path))).size
-        if (bytes > maxUnpackedBytes || files.size >= maxFiles) throw new Unreadable("the directory is larger than a package may be")
+        if (bytes > maxUnpackedBytes || files.size >= maxFiles)
+          throw new Unreadable("the directory is larger than a package may be")
         files.set(cleanPath(path), await readFile(join(directory, path)))
       } else throw new Unreadable(`${path} is neither a file nor a directory`)
     }
@@ -132,5 +143,8 @@ export const readPackage = (path: string): Effect.Effect<ReleasePackage, RunFail
       return unpack(await readFile(path))
     },
     catch: (error) =>
-      fetchFailed("archive-unreadable", `The package cannot be read: ${error instanceof Error ? error.message : "unknown"}`)
+      fetchFailed(
+        "archive-unreadable",
+        `The package cannot be read: ${error instanceof Error ? error.message : "unknown"}`
+      )
   })

@@ -17,8 +17,16 @@ const directory = () => mkdtempSync(join(tmpdir(), "runner-test-"))
 
 const aPackage = (manifest: object = {}, files: Record<string, string> = {}) => {
   const path = directory()
-  const whole = { schemaVersion: 2, name: "demo/agent", version: "1.0.0", description: "A test.", modes: ["autonomous"], ...manifest }
-  for (const [name, text] of Object.entries({ "agent.yaml": JSON.stringify(whole), "AGENT.md": "Do it.", ...files })) writeFileSync(join(path, name), text)
+  const whole = {
+    schemaVersion: 2,
+    name: "demo/agent",
+    version: "1.0.0",
+    description: "A test.",
+    modes: ["autonomous"],
+    ...manifest
+  }
+  for (const [name, text] of Object.entries({ "agent.yaml": JSON.stringify(whole), "AGENT.md": "Do it.", ...files }))
+    writeFileSync(join(path, name), text)
   return path
 }
 
@@ -50,37 +58,82 @@ const files = { filesystem: { read: ["in/**"], write: ["out.txt"] } }
 
 describe("Runner", () => {
   it.live("[RUN-009] each failing step ends with its exit class, step and listed reason", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       assert.deepEqual(yield* howItEnds({}), ["ok", 0, undefined, undefined])
       assert.deepEqual(yield* howItEnds({ package: "/nowhere" }), ["cli", 1, "fetch", "archive-unreadable"])
-      for (const manifest of [{ capabilities: { browser: { scope: "public" } } }, { mcpServers: [{ name: "x", url: "https://x.example" }] }, { knowledge: ["pack"] }]) {
-        assert.deepEqual(yield* howItEnds({ package: aPackage(manifest) }), ["policy", 11, "policy", "capability-refused"])
+      for (const manifest of [
+        { capabilities: { browser: { scope: "public" } } },
+        { mcpServers: [{ name: "x", url: "https://x.example" }] },
+        { knowledge: ["pack"] }
+      ]) {
+        assert.deepEqual(yield* howItEnds({ package: aPackage(manifest) }), [
+          "policy",
+          11,
+          "policy",
+          "capability-refused"
+        ])
       }
-      assert.deepEqual(yield* howItEnds({ package: aPackage({ secrets: [{ name: "KEY" }] }) }), ["policy", 11, "policy", "secret-absent"])
+      assert.deepEqual(yield* howItEnds({ package: aPackage({ secrets: [{ name: "KEY" }] }) }), [
+        "policy",
+        11,
+        "policy",
+        "secret-absent"
+      ])
       const intake = [{ id: "x", label: "X", type: "integer", required: true }]
-      assert.deepEqual(yield* howItEnds({ package: aPackage({ intake }) }), ["compile", 12, "compile", "intake-invalid"])
-      assert.deepEqual(yield* howItEnds({ package: aPackage({ modes: [] }) }), ["compile", 12, "compile", "manifest-invalid"])
+      assert.deepEqual(yield* howItEnds({ package: aPackage({ intake }) }), [
+        "compile",
+        12,
+        "compile",
+        "intake-invalid"
+      ])
+      assert.deepEqual(yield* howItEnds({ package: aPackage({ modes: [] }) }), [
+        "compile",
+        12,
+        "compile",
+        "manifest-invalid"
+      ])
       assert.deepEqual(yield* howItEnds({ task: script([]) }), ["harness", 14, "harness", "no-result"])
-      assert.deepEqual(yield* howItEnds({ task: script([{ wait: 60_000 }]), caps: { seconds: 1, turns: 5 } }), ["timeout", 15, "harness", "wall-time"])
-      assert.deepEqual(yield* howItEnds({ task: script([{ call: "a" }, { call: "b" }, { call: "c" }]), caps: { seconds: 9, turns: 2 } }), ["budget", 16, "harness", "turns"])
-      assert.deepEqual(yield* howItEnds({ task: script([{ block: "no" }]) }), ["blocked", 18, "harness", "agent-blocked"])
-      const withSchema = aPackage({ output: { schema: "o.json" } }, { "o.json": "{\"type\":\"object\"}" })
+      assert.deepEqual(yield* howItEnds({ task: script([{ wait: 60_000 }]), caps: { seconds: 1, turns: 5 } }), [
+        "timeout",
+        15,
+        "harness",
+        "wall-time"
+      ])
+      assert.deepEqual(
+        yield* howItEnds({
+          task: script([{ call: "a" }, { call: "b" }, { call: "c" }]),
+          caps: { seconds: 9, turns: 2 }
+        }),
+        ["budget", 16, "harness", "turns"]
+      )
+      assert.deepEqual(yield* howItEnds({ task: script([{ block: "no" }]) }), [
+        "blocked",
+        18,
+        "harness",
+        "agent-blocked"
+      ])
+      const withSchema = aPackage({ output: { schema: "o.json" } }, { "o.json": '{"type":"object"}' })
       assert.deepEqual(yield* howItEnds({ package: withSchema }), ["outputSchema", 17, "output", "result-invalid"])
       assert.deepEqual(yield* howItEnds({ maxOutputBytes: 10 }), ["cli", 1, "output", "output-too-large"])
-    }))
+    })
+  )
 
   it.live("[RUN-010] the receipt names the mechanism behind each contract line and no text of the run", () =>
-    Effect.gen(function*() {
-      const { envelope } = yield* end({ package: aPackage({ capabilities: files }), task: script([{ call: "fs_list" }, { call: "madeUp" }, { finish: "s3cret-text" }]) })
+    Effect.gen(function* () {
+      const { envelope } = yield* end({
+        package: aPackage({ capabilities: files }),
+        task: script([{ call: "fs_list" }, { call: "madeUp" }, { finish: "s3cret-text" }])
+      })
       yield* Schema.decodeUnknownEffect(Envelope)(envelope)
       for (const sentences of Object.values(envelope.receipt.capabilities_enforced)) assert.isAbove(sentences.length, 0)
       assert.include(envelope.receipt.capabilities_enforced.runtime, "held by a test")
       assert.deepEqual(envelope.receipt.toolCalls, { finish: 1, fs_list: 1 })
       assert.notInclude(JSON.stringify(envelope.receipt), "s3cret-text")
-    }))
+    })
+  )
 
   it.live("file tools refuse every way out of the workspace and its globs", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const workspace = directory()
       mkdirSync(join(workspace, "in"))
       symlinkSync("/etc/hostname", join(workspace, "in/link"))
@@ -88,36 +141,72 @@ describe("Runner", () => {
       symlinkSync("/tmp/never-written", join(workspace, "out.txt"))
       writeFileSync(join(workspace, "in/good"), "good")
       const read = (path: string) =>
-        Effect.map(end({ package: aPackage({ capabilities: files }), workspace, task: script([{ call: "fs_read", args: { path } }, { finish: "{{last}}" }]) }), ({ envelope }) => envelope.result)
+        Effect.map(
+          end({
+            package: aPackage({ capabilities: files }),
+            workspace,
+            task: script([{ call: "fs_read", args: { path } }, { finish: "{{last}}" }])
+          }),
+          ({ envelope }) => envelope.result
+        )
       assert.strictEqual(yield* read("in/good"), "good")
-      for (const path of ["../etc/passwd", "/etc/passwd", "in/../../etc/passwd", "in/link", "in/dir/hostname", "other"]) {
+      for (const path of [
+        "../etc/passwd",
+        "/etc/passwd",
+        "in/../../etc/passwd",
+        "in/link",
+        "in/dir/hostname",
+        "other"
+      ]) {
         assert.match(String(yield* read(path)), /relative to the workspace|symbolic link|does not grant/u, path)
       }
-      const { envelope } = yield* end({ package: aPackage({ capabilities: files }), workspace, task: script([{ call: "fs_write", args: { path: "out.txt", content: "x" } }, { finish: "{{last}}" }]) })
+      const { envelope } = yield* end({
+        package: aPackage({ capabilities: files }),
+        workspace,
+        task: script([{ call: "fs_write", args: { path: "out.txt", content: "x" } }, { finish: "{{last}}" }])
+      })
       assert.match(String(envelope.result), /symbolic link/u)
-    }))
+    })
+  )
 
   it.live("programs and hosts that are not listed are refused, and secrets are blanked", () =>
-    Effect.gen(function*() {
-      const pack = aPackage({ capabilities: { exec: { commands: ["printenv"] }, network: { egress: ["api.example.com:443"] } }, secrets: [{ name: "KEY" }] })
+    Effect.gen(function* () {
+      const pack = aPackage({
+        capabilities: { exec: { commands: ["printenv"] }, network: { egress: ["api.example.com:443"] } },
+        secrets: [{ name: "KEY" }]
+      })
       const call = (tool: string, args: object) =>
-        Effect.map(end({ package: pack, secrets: [{ name: "KEY", value: "hush-hush", deliver: "env" }], task: script([{ call: tool, args }, { finish: "{{last}}" }]) }), ({ envelope }) => String(envelope.result))
+        Effect.map(
+          end({
+            package: pack,
+            secrets: [{ name: "KEY", value: "hush-hush", deliver: "env" }],
+            task: script([{ call: tool, args }, { finish: "{{last}}" }])
+          }),
+          ({ envelope }) => String(envelope.result)
+        )
       assert.match(yield* call("run_command", { command: "sh", args: ["-c", "id"] }), /does not list this program/u)
       assert.strictEqual(yield* call("run_command", { command: "printenv", args: ["KEY"] }), "exit 0\n[secret KEY]\n")
       assert.match(yield* call("fetch", { url: "http://127.0.0.1:1/" }), /does not list this host/u)
       assert.match(yield* call("run_command", { command: 7 }), /arguments are not valid/u)
       assert.isFalse(allowsEgress(["*.a.com:443"], "a.com", 443))
       assert.isFalse(matches(["a/*"], "a/b/c"))
-    }))
+    })
+  )
 
   it.live("a signal still gives the outputs so far and the usage", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const pack = aPackage({ capabilities: files, output: { files: ["out.txt"] } })
       const write = { call: "fs_write", args: { path: "out.txt", content: "x" } }
-      const once = Effect.gen(function*() {
+      const once = Effect.gen(function* () {
         const { envelope, output } = yield* end({ package: pack, task: script([write, { finish: 1 }]) })
         const tar = Buffer.concat(yield* Stream.runCollect(output))
-        return tar.toString("latin1").replace(/"wallMs": \d+/u, "").replace(/[0-7]{6}\0 0/u, "").slice(tar.length - 6_000) + envelope.outputs.map(({ digest }) => digest).join()
+        return (
+          tar
+            .toString("latin1")
+            .replace(/"wallMs": \d+/u, "")
+            .replace(/[0-7]{6}\0 0/u, "")
+            .slice(tar.length - 6_000) + envelope.outputs.map(({ digest }) => digest).join()
+        )
       })
       assert.strictEqual((yield* once).length > 0, true)
       const stop = yield* Deferred.make<void>()
@@ -128,12 +217,16 @@ describe("Runner", () => {
         interrupted: Deferred.await(stop)
       })
       assert.deepEqual([envelope.error?.class, envelope.reason, envelope.exitCode], ["interrupted", "interrupted", 14])
-      assert.deepEqual(envelope.outputs.map(({ path }) => path), ["out.txt"])
+      assert.deepEqual(
+        envelope.outputs.map(({ path }) => path),
+        ["out.txt"]
+      )
       assert.isAtLeast(envelope.usage.inputTokens, 5)
-    }))
+    })
+  )
 
   it.live("an attestation holds only for its bytes, its name and a pinned key", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const archive = gzipSync(Buffer.alloc(1024))
       const path = join(directory(), "a.tgz")
       writeFileSync(path, archive)
@@ -142,9 +235,20 @@ describe("Runner", () => {
       const keyId = createHash("sha256").update(raw).digest("hex")
       const sha256 = createHash("sha256").update(archive).digest("hex")
       const attest = (name: string) => {
-        const payload = Buffer.from(JSON.stringify({ _type: "https://in-toto.io/Statement/v1", subject: [{ name, digest: { sha256 } }], predicateType: "x", predicate: {} }))
+        const payload = Buffer.from(
+          JSON.stringify({
+            _type: "https://in-toto.io/Statement/v1",
+            subject: [{ name, digest: { sha256 } }],
+            predicateType: "x",
+            predicate: {}
+          })
+        )
         const type = "application/vnd.in-toto+json"
-        const sig = sign(null, Buffer.concat([Buffer.from(`DSSEv1 ${type.length} ${type} ${payload.length} `), payload]), privateKey).toString("base64")
+        const sig = sign(
+          null,
+          Buffer.concat([Buffer.from(`DSSEv1 ${type.length} ${type} ${payload.length} `), payload]),
+          privateKey
+        ).toString("base64")
         return { payloadType: type, payload: payload.toString("base64"), signatures: [{ keyid: keyId, sig }] }
       }
       const ref = "demo/agent@1.0.0"
@@ -152,64 +256,98 @@ describe("Runner", () => {
       const good = attest(ref)
       const ends = (attestation: object | null, { digest = `sha256:${sha256}`, pinnedKeys = pinned } = {}) =>
         Effect.map(
-          howItEnds({ package: path, release: { ref, digest, attested: { attestation: attestation && JSON.stringify(attestation), pinnedKeys } } }),
+          howItEnds({
+            package: path,
+            release: { ref, digest, attested: { attestation: attestation && JSON.stringify(attestation), pinnedKeys } }
+          }),
           ([, code, , reason]) => [code, reason]
         )
       assert.deepEqual(yield* ends(null), [10, "attestation-missing"])
-      assert.deepEqual(yield* ends({ ...good, signatures: [{ keyid: keyId, sig: "AAAA" }] }), [10, "attestation-invalid"])
+      assert.deepEqual(yield* ends({ ...good, signatures: [{ keyid: keyId, sig: "AAAA" }] }), [
+        10,
+        "attestation-invalid"
+      ])
       assert.deepEqual(yield* ends(good, { pinnedKeys: [] }), [10, "signing-key-unknown"])
       assert.deepEqual(yield* ends(attest("demo/other@1.0.0")), [10, "digest-mismatch"])
       assert.deepEqual(yield* ends(good, { digest: `sha256:${"0".repeat(64)}` }), [10, "digest-mismatch"])
       // Verified; what is wrong then is that the archive holds no manifest.
       assert.deepEqual(yield* ends(good), [12, "manifest-invalid"])
       // Admitted unscanned: there is nothing to verify but the bytes.
-      const unscanned = (digest: string) => Effect.map(howItEnds({ package: path, release: { ref, digest } }), ([, , , reason]) => reason)
+      const unscanned = (digest: string) =>
+        Effect.map(howItEnds({ package: path, release: { ref, digest } }), ([, , , reason]) => reason)
       assert.strictEqual(yield* unscanned(`sha256:${sha256}`), "manifest-invalid")
       assert.strictEqual(yield* unscanned(`sha256:${"0".repeat(64)}`), "digest-mismatch")
-    }))
+    })
+  )
 
   const events = {
     anthropic: [
       { type: "message_start", message: { usage: { input_tokens: 7, cache_read_input_tokens: 3, output_tokens: 1 } } },
       { type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "t", name: "finish" } },
-      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "{\"result\":\"gr" } },
-      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "üß\"}" } },
+      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"result":"gr' } },
+      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: 'üß"}' } },
       { type: "message_delta", delta: {}, usage: { output_tokens: 4 } },
       { type: "message_stop" }
     ],
     "openai-compatible": [
-      { choices: [{ delta: { tool_calls: [{ index: 0, id: "t", function: { name: "finish", arguments: "{\"result\":" } }] } }] },
-      { choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: "\"grüß\"}" } }] }, finish_reason: "tool_calls" }] },
-      { choices: [], usage: { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14, prompt_tokens_details: { cached_tokens: 3 } } }
+      {
+        choices: [
+          { delta: { tool_calls: [{ index: 0, id: "t", function: { name: "finish", arguments: '{"result":' } }] } }
+        ]
+      },
+      {
+        choices: [
+          { delta: { tool_calls: [{ index: 0, function: { arguments: '"grüß"}' } }] }, finish_reason: "tool_calls" }
+        ]
+      },
+      {
+        choices: [],
+        usage: {
+          prompt_tokens: 10,
+          completion_tokens: 4,
+          total_tokens: 14,
+          prompt_tokens_details: { cached_tokens: 3 }
+        }
+      }
     ]
   } as const
 
   for (const provider of ["anthropic", "openai-compatible"] as const) {
     it.live(`${provider} is read byte by byte, waits when asked to, and says how it fails`, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         let answers: Array<number> = []
         const server = createServer((message, response) => {
           message.resume()
           const status = answers.shift() ?? 200
           response.writeHead(status, { "retry-after": "0", "content-type": "text/event-stream" })
           if (status !== 200) return void response.end("no")
-          for (const byte of Buffer.from(events[provider].map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""))) response.write(Buffer.from([byte]))
+          for (const byte of Buffer.from(
+            events[provider].map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")
+          ))
+            response.write(Buffer.from([byte]))
           response.end()
         })
         yield* Effect.promise(() => new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening)))
         yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
         const ends = (statuses: Array<number>) => {
           answers = statuses
-          return end({ model: { provider, model: "m", baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } })
+          return end({
+            model: { provider, model: "m", baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+          })
         }
         const { envelope } = yield* ends([429, 503])
         assert.strictEqual(envelope.result, "grüß")
         const { cachedTokens, inputTokens, outputTokens, totalTokens } = envelope.usage
         assert.deepEqual([inputTokens, outputTokens, totalTokens, cachedTokens], [10, 4, 14, 3])
-        for (const [statuses, reason] of [[[401], "model-refused"], [[429, 429, 429, 429], "model-rate-limited"], [[500, 500, 500], "model-unavailable"]] as const) {
+        for (const [statuses, reason] of [
+          [[401], "model-refused"],
+          [[429, 429, 429, 429], "model-rate-limited"],
+          [[500, 500, 500], "model-unavailable"]
+        ] as const) {
           const failed = (yield* ends([...statuses])).envelope
           assert.deepEqual([failed.exitCode, failed.stage, failed.reason], [13, "gateway", reason])
         }
-      }))
+      })
+    )
   }
 })

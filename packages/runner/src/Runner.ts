@@ -54,8 +54,6 @@ export interface RunRequest {
   }
   /** Unix socket of an egress proxy. */
   readonly egressSocket?: string
-  /** Address of an HTTP proxy, when there is no socket. */
-  readonly egressProxy?: string
   readonly maxOutputBytes: number
   /** Sentences on what holds the process itself. */
   readonly runtime: ReadonlyArray<string>
@@ -70,7 +68,9 @@ export const fromHosted = (request: HostedRequest): Omit<RunRequest, "narrate" |
   release: {
     ref: request.ref,
     digest: request.digest,
-    ...(request.attestation === null ? {} : { attested: { attestation: request.attestation, pinnedKeys: request.pinnedKeys } })
+    ...(request.attestation === null
+      ? {}
+      : { attested: { attestation: request.attestation, pinnedKeys: request.pinnedKeys } })
   },
   task: request.task,
   intake: request.intake,
@@ -97,7 +97,10 @@ const openModel = (request: RunRequest, compiled: Compiled): Effect.Effect<Model
     case "anthropic":
       return Effect.map(
         makeTransport({
-          url: socket === undefined ? `${base(baseUrl, "https://api.anthropic.com")}/v1/messages` : "http://gateway/v1/messages",
+          url:
+            socket === undefined
+              ? `${base(baseUrl, "https://api.anthropic.com")}/v1/messages`
+              : "http://gateway/v1/messages",
           headers: { "anthropic-version": "2023-06-01" },
           ...(apiKey === undefined ? {} : { apiKey: { header: "x-api-key", value: apiKey } }),
           ...through
@@ -108,9 +111,14 @@ const openModel = (request: RunRequest, compiled: Compiled): Effect.Effect<Model
     case "openai-compatible":
       return Effect.map(
         makeTransport({
-          url: socket === undefined ? `${base(baseUrl, "https://api.openai.com/v1")}/chat/completions` : "http://gateway/v1/chat/completions",
+          url:
+            socket === undefined
+              ? `${base(baseUrl, "https://api.openai.com/v1")}/chat/completions`
+              : "http://gateway/v1/chat/completions",
           headers: {},
-          ...(apiKey === undefined ? {} : { apiKey: { header: "authorization", value: Redacted.make(`Bearer ${Redacted.value(apiKey)}`) } }),
+          ...(apiKey === undefined
+            ? {}
+            : { apiKey: { header: "authorization", value: Redacted.make(`Bearer ${Redacted.value(apiKey)}`) } }),
           ...through
         }),
         (transport) => openAiModel(model, transport)
@@ -128,7 +136,7 @@ const zeroDigest = `sha256:${"0".repeat(64)}`
 
 /** Runs to the end; every expected failure is an envelope. */
 export const run = (request: RunRequest): Effect.Effect<RunEnd> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const beganAt = yield* Clock.currentTimeMillis
     const progress = newProgress()
     let step: Step = "fetch"
@@ -144,7 +152,7 @@ export const run = (request: RunRequest): Effect.Effect<RunEnd> =>
       request.onStep(next)
     }
 
-    const body = Effect.gen(function*() {
+    const body = Effect.gen(function* () {
       enter("fetch")
       const release = yield* readPackage(request.package)
       enter("verify")
@@ -153,37 +161,58 @@ export const run = (request: RunRequest): Effect.Effect<RunEnd> =>
         return yield* verifyFailed("digest-mismatch", "The archive is not the release's")
       }
       digest = release.digest
-      const attested = expected?.attested === undefined
-        ? undefined
-        : yield* verifyRelease({ ref: expected.ref, digest, ...expected.attested })
+      const attested =
+        expected?.attested === undefined
+          ? undefined
+          : yield* verifyRelease({ ref: expected.ref, digest, ...expected.attested })
       attestationKeyId = attested?.keyId ?? null
       const read = yield* readManifest(release)
       manifest = read
       const own = `${read.name}@${read.version}`
       // With a given ref the attestation has bound it: a release keeps its manifest also under another handle.
       if (expected?.ref === undefined) {
-        if (attested !== undefined && attested.ref !== own) return yield* verifyFailed("digest-mismatch", "The attestation is about another release")
+        if (attested !== undefined && attested.ref !== own)
+          return yield* verifyFailed("digest-mismatch", "The attestation is about another release")
         ref = own
       }
       enter("policy")
-      const decided = yield* decidePolicy({ manifest, mode: request.mode, caps: request.caps, secrets: request.secrets })
+      const decided = yield* decidePolicy({
+        manifest,
+        mode: request.mode,
+        caps: request.caps,
+        secrets: request.secrets
+      })
       policy = decided
       enter("compile")
-      const made = yield* compile(release, manifest, { ...request.intake, ...readAnswers(manifest.intake ?? [], request.typedIntake ?? {}) }, request.inputs)
+      const made = yield* compile(
+        release,
+        manifest,
+        { ...request.intake, ...readAnswers(manifest.intake ?? [], request.typedIntake ?? {}) },
+        request.inputs
+      )
       compiled = made
       enter("gateway")
       const opened = yield* openModel(request, made)
       model = opened
       enter("harness")
       const needsProxy = decided.egress.length + decided.commands.length > 0
-      const proxy = request.egressSocket !== undefined && needsProxy ? yield* forwardTo(request.egressSocket) : request.egressProxy
+      const proxy =
+        request.egressSocket !== undefined && needsProxy ? yield* forwardTo(request.egressSocket) : undefined
       const tools = [
         ...fileTools(request.workspace, decided),
         ...commandTools(request.workspace, decided, proxy),
         ...(yield* fetchTools(decided, proxy)),
         ...endTools
       ]
-      return yield* runHarness({ model: opened, tools, system: made.system, task: request.task, turns: decided.turns, progress, narrate: request.narrate }).pipe(
+      return yield* runHarness({
+        model: opened,
+        tools,
+        system: made.system,
+        task: request.task,
+        turns: decided.turns,
+        progress,
+        narrate: request.narrate
+      }).pipe(
         Effect.timeoutOrElse({
           duration: decided.seconds * 1000,
           orElse: () => Effect.fail(timedOut("wall-time", `The run took its ${decided.seconds} seconds`))
@@ -194,19 +223,25 @@ export const run = (request: RunRequest): Effect.Effect<RunEnd> =>
     let interrupted = false
     const stopped = Effect.flatMap(request.interrupted, () => {
       interrupted = true
-      return Effect.fail(new RunFailure({ exitClass: "harness", stage: step, reason: "interrupted", message: "The run was interrupted" }))
+      return Effect.fail(
+        new RunFailure({ exitClass: "harness", stage: step, reason: "interrupted", message: "The run was interrupted" })
+      )
     })
     const attempted = yield* Effect.raceFirst(body, stopped).pipe(
       Effect.map((result) => ({ result, failure: undefined as RunFailure | undefined })),
       // A defect ends the run too, and what it used until then is still told.
-      Effect.catchDefect(() => Effect.fail(new RunFailure({ exitClass: "cli", stage: step, reason: "internal", message: "The runner failed" }))),
-      Effect.catchTag("RunFailure", (failure) => Effect.succeed({ result: undefined as unknown, failure }))
+      Effect.catchDefect(() =>
+        Effect.fail(new RunFailure({ exitClass: "cli", stage: step, reason: "internal", message: "The runner failed" }))
+      ),
+      Effect.catchTag("RunFailure", (failure) => Effect.succeed({ result: undefined, failure }))
     )
     if (attempted.failure === undefined) enter("output")
     const check = attempted.failure === undefined ? compiled?.checkResult : undefined
     const result = check === undefined ? attempted.result : readResult(attempted.result, check)
     const refused = check !== undefined && !check(result)
-    let failure = refused ? resultRefused("result-invalid", "The result does not satisfy the output schema") : attempted.failure
+    let failure = refused
+      ? resultRefused("result-invalid", "The result does not satisfy the output schema")
+      : attempted.failure
     const globs = policy === undefined ? [] : (manifest?.output?.files ?? [])
     const files = yield* collectOutput(request.workspace, globs, result, request.maxOutputBytes).pipe(
       Effect.catchTag("RunFailure", (cause) => {
@@ -221,14 +256,23 @@ export const run = (request: RunRequest): Effect.Effect<RunEnd> =>
       version: 1,
       exitClass,
       exitCode: exitCodes[exitClass],
-      ...(failure === undefined ? {} : {
-        error: { class: interrupted ? "interrupted" : exitClass, message: failure.message },
-        stage: failure.stage,
-        reason: failure.reason
-      }),
+      ...(failure === undefined
+        ? {}
+        : {
+            error: { class: interrupted ? "interrupted" : exitClass, message: failure.message },
+            stage: failure.stage,
+            reason: failure.reason
+          }),
       ...(files === undefined || result === undefined ? {} : { result }),
       outputs: (files ?? []).map(({ bytes, digest, path }) => ({ path, bytes, digest })),
-      usage: { inputTokens: input, outputTokens: output, totalTokens: total, cachedTokens: cached, turns: progress.turns, wallMs },
+      usage: {
+        inputTokens: input,
+        outputTokens: output,
+        totalTokens: total,
+        cachedTokens: cached,
+        turns: progress.turns,
+        wallMs
+      },
       receipt: makeReceipt({
         ref,
         digest,

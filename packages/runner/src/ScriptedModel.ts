@@ -26,7 +26,9 @@ const Step = Schema.Union([
 ])
 type Step = typeof Step.Type
 
-const decodeSteps = Schema.decodeUnknownEffect(Schema.Array(Step).check(Schema.isMaxLength(10_000)), { onExcessProperty: "error" })
+const decodeSteps = Schema.decodeUnknownEffect(Schema.Array(Step).check(Schema.isMaxLength(10_000)), {
+  onExcessProperty: "error"
+})
 
 interface Values {
   readonly task: string
@@ -62,9 +64,13 @@ export const scriptedModel = (options: {
   /** `script.yaml` of the package. */
   readonly script: string | undefined
 }): Effect.Effect<Model, RunFailure> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const source = fence.exec(options.task)?.[1] ?? options.script
-    if (source === undefined) return yield* compileFailed("instructions-missing", "Neither task nor package holds a script for the scripted model")
+    if (source === undefined)
+      return yield* compileFailed(
+        "instructions-missing",
+        "Neither task nor package holds a script for the scripted model"
+      )
     const parsed = yield* Effect.try({
       try: () => parse(source, { maxAliasCount: 0 }) as unknown,
       catch: () => compileFailed("manifest-invalid", "The script is not YAML")
@@ -76,13 +82,13 @@ export const scriptedModel = (options: {
     return {
       name: options.name,
       turn: (conversation, _tools, heard) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const values = { task: options.task, intake: options.intake, last: lastResult(conversation.messages) }
           let text = ""
           let usage: TurnUsage = { ...noUsage, input: 1, output: 1, total: 2 }
           heard(usage)
           while (at < steps.length) {
-            const step = steps[at]!
+            const step = steps[at]
             const id = `call-${at}`
             at++
             if ("wait" in step) yield* Effect.sleep(step.wait)
@@ -91,11 +97,12 @@ export const scriptedModel = (options: {
               heard(usage)
             } else if ("say" in step) text += String(filled(step.say, values))
             else {
-              const call: ToolCall = "call" in step
-                ? { id, name: step.call, args: filled(step.args ?? {}, values) }
-                : "finish" in step
-                ? { id, name: "finish", args: { result: filled(step.finish, values) } }
-                : { id, name: "block", args: { reason: filled(step.block, values) } }
+              const call: ToolCall =
+                "call" in step
+                  ? { id, name: step.call, args: filled(step.args ?? {}, values) }
+                  : "finish" in step
+                    ? { id, name: "finish", args: { result: filled(step.finish, values) } }
+                    : { id, name: "block", args: { reason: filled(step.block, values) } }
               return { text, calls: [call], usage }
             }
           }

@@ -14,11 +14,15 @@ const payloadType = "application/vnd.in-toto+json"
 
 const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(DsseEnvelope))
 
-const readStatement = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({
-  _type: Schema.Literal("https://in-toto.io/Statement/v1"),
-  subject: Schema.Array(Schema.Struct({ name: Schema.String, digest: Schema.Struct({ sha256: Schema.String }) })),
-  predicateType: Schema.String
-})))
+const readStatement = Schema.decodeUnknownOption(
+  Schema.fromJsonString(
+    Schema.Struct({
+      _type: Schema.Literal("https://in-toto.io/Statement/v1"),
+      subject: Schema.Array(Schema.Struct({ name: Schema.String, digest: Schema.Struct({ sha256: Schema.String }) })),
+      predicateType: Schema.String
+    })
+  )
+)
 
 /** The raw 32 bytes, when the key is one and its id is its own. */
 const rawKey = ({ keyId, publicKey }: PinnedKey): Buffer | undefined => {
@@ -42,11 +46,15 @@ export const verifyRelease = (release: {
   readonly attestation: string | null
   readonly pinnedKeys: ReadonlyArray<PinnedKey>
 }): Effect.Effect<{ readonly keyId: string; readonly ref: string }, RunFailure> =>
-  Effect.gen(function*() {
-    if (release.attestation === null) return yield* verifyFailed("attestation-missing", "The release has no attestation")
+  Effect.gen(function* () {
+    if (release.attestation === null)
+      return yield* verifyFailed("attestation-missing", "The release has no attestation")
     const envelope = Option.getOrUndefined(readEnvelope(release.attestation))
     if (envelope === undefined || envelope.payloadType !== payloadType) {
-      return yield* verifyFailed("attestation-invalid", "The attestation is not a DSSE envelope of an in-toto statement")
+      return yield* verifyFailed(
+        "attestation-invalid",
+        "The attestation is not a DSSE envelope of an in-toto statement"
+      )
     }
     const payload = Buffer.from(envelope.payload, "base64")
     const message = Buffer.concat([
@@ -60,10 +68,12 @@ export const verifyRelease = (release: {
     })
     if (known.length === 0) return yield* verifyFailed("signing-key-unknown", "No pinned key signed the attestation")
     const good = known.find(({ raw, sig }) => isSignedBy(raw, message, sig))
-    if (good === undefined) return yield* verifyFailed("attestation-invalid", "The attestation's signature does not hold")
+    if (good === undefined)
+      return yield* verifyFailed("attestation-invalid", "The attestation's signature does not hold")
     const statement = Option.getOrUndefined(readStatement(payload.toString("utf8")))
     const subject = statement?.subject.length === 1 ? statement.subject[0] : undefined
-    if (subject === undefined) return yield* verifyFailed("attestation-invalid", "The attestation holds no statement about one release")
+    if (subject === undefined)
+      return yield* verifyFailed("attestation-invalid", "The attestation holds no statement about one release")
     if (subject.name !== (release.ref ?? subject.name) || `sha256:${subject.digest.sha256}` !== release.digest) {
       return yield* verifyFailed("digest-mismatch", "The attestation is about another release or other bytes")
     }

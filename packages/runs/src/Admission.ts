@@ -16,7 +16,6 @@ import {
   KnowledgeAttachUnavailable,
   ModeNotDeclared,
   NotFound,
-
   RunsUnavailable,
   SecretsDeclared,
   SessionsUnavailable,
@@ -53,21 +52,26 @@ export interface Payer {
 }
 
 /** The runner's organization if they are an active member of one, otherwise the runner. Spec: Credits 4. */
-export const payerOf = Effect.fnUntraced(function*(accountId: string, handle: string) {
+export const payerOf = Effect.fnUntraced(function* (accountId: string, handle: string) {
   const settings = yield* Settings.Settings
   const membership = yield* (yield* Orgs).membershipOf(accountId)
   const payer = membership?.org ?? handle
   const account = yield* (yield* Ledger).account(payer)
   return {
-    payer: { handle: payer, tier: account.tier, unmetered: membership !== null && membership.org === settings["orgs.firstParty"] } satisfies Payer,
+    payer: {
+      handle: payer,
+      tier: account.tier,
+      unmetered: membership !== null && membership.org === settings["orgs.firstParty"]
+    } satisfies Payer,
     account,
     standing: membership?.standing ?? "active"
   }
 })
 
-export const admit = Effect.fnUntraced(function*(actor: Account, request: CreateRun) {
+export const admit = Effect.fnUntraced(function* (actor: Account, request: CreateRun) {
   const settings = yield* Settings.Settings
-  if (!(yield* KeyService).available) return yield* new RunsUnavailable({ detail: "This deployment keeps no sealing key" })
+  if (!(yield* KeyService).available)
+    return yield* new RunsUnavailable({ detail: "This deployment keeps no sealing key" })
 
   // Sizes before anything is looked up.
   const task = request.task ?? ""
@@ -75,7 +79,8 @@ export const admit = Effect.fnUntraced(function*(actor: Account, request: Create
   const inputIds = request.inputs ?? []
   if (inputIds.length > maxInputs) return yield* new TooLarge({ detail: `A run takes at most ${maxInputs} inputs` })
   const packs = request.knowledge ?? []
-  if (packs.length > maxKnowledgePacks) return yield* new TooLarge({ detail: `A run takes at most ${maxKnowledgePacks} knowledge packs` })
+  if (packs.length > maxKnowledgePacks)
+    return yield* new TooLarge({ detail: `A run takes at most ${maxKnowledgePacks} knowledge packs` })
 
   // A token reads private agents only with agent:read, beside run:write.
   const release = yield* (yield* Versions).resolve(request.ref, actor)
@@ -83,7 +88,8 @@ export const admit = Effect.fnUntraced(function*(actor: Account, request: Create
   const { manifest } = release
 
   const mode = request.mode ?? "autonomous"
-  const kind = (release.builtin === null ? undefined : buildKinds[release.builtin]) ?? (mode === "interactive" ? "session" : "run")
+  const kind =
+    (release.builtin === null ? undefined : buildKinds[release.builtin]) ?? (mode === "interactive" ? "session" : "run")
   const isBuild = kind !== "run" && kind !== "session"
   if (isBuild && request.mode === "interactive") return yield* invalidField("/mode", "only a release run takes a mode")
   if (isBuild && request.voice === true) return yield* invalidField("/voice", "is not for this kind of run")
@@ -109,11 +115,13 @@ export const admit = Effect.fnUntraced(function*(actor: Account, request: Create
   for (const [index, id] of inputIds.entries()) {
     const input = found.find((row) => row.id === id)
     if (input === undefined) return yield* invalidField(`/inputs/${index}`, "is not an unused upload of this account")
-    if (inputs.some(({ name }) => name === input.name)) return yield* invalidField(`/inputs/${index}`, `${input.name} is given twice`)
+    if (inputs.some(({ name }) => name === input.name))
+      return yield* invalidField(`/inputs/${index}`, `${input.name} is given twice`)
     inputs.push(input)
   }
   const requiredSecrets = (manifest.secrets ?? []).filter(({ required }) => required !== false).map(({ name }) => name)
-  if (requiredSecrets.length > maxSecrets) return yield* invalidField("/ref", `the release requires more than ${maxSecrets} secrets`)
+  if (requiredSecrets.length > maxSecrets)
+    return yield* invalidField("/ref", `the release requires more than ${maxSecrets} secrets`)
   if (browser !== undefined) {
     for (const question of questions) {
       const site = intake[question.id]
@@ -123,13 +131,15 @@ export const admit = Effect.fnUntraced(function*(actor: Account, request: Create
     }
   }
   // Sessions arrive with their own capability; a deployment without them says so.
-  if (mode === "interactive") return yield* new SessionsUnavailable({ detail: "This deployment offers no hosted sessions" })
+  if (mode === "interactive")
+    return yield* new SessionsUnavailable({ detail: "This deployment offers no hosted sessions" })
 
   const { account, payer, standing } = yield* payerOf(actor.accountId, actor.handle)
   const terms: Terms = termsOf(settings, payer.tier)
   const hold = payer.unmetered ? 0 : terms.holdCredits
   if (account.balance < hold) return yield* exhausted(account, hold)
-  if (standing !== "active") return yield* new SubscriptionInactive({ account: payer.handle, standing, tier: payer.tier })
+  if (standing !== "active")
+    return yield* new SubscriptionInactive({ account: payer.handle, standing, tier: payer.tier })
   // The vault arrives with its own capability; a release that needs none of its secrets runs without them.
   if (requiredSecrets.length > 0) {
     return yield* new SecretsDeclared({
@@ -141,7 +151,8 @@ export const admit = Effect.fnUntraced(function*(actor: Account, request: Create
   const oauth = (manifest.mcpServers ?? []).filter(({ auth }) => auth === "oauth").map(({ name }) => name)
   if (oauth.length > 0) return yield* new ConnectionsUnsupported({ connections: oauth })
   if (packs.length > 0) {
-    if (actor.scopes !== "all" && !actor.scopes.has("knowledge:read")) return yield* new Forbidden({ required: ["knowledge:read"] })
+    if (actor.scopes !== "all" && !actor.scopes.has("knowledge:read"))
+      return yield* new Forbidden({ required: ["knowledge:read"] })
     return yield* new KnowledgeAttachUnavailable({ detail: "This deployment keeps no knowledge packs" })
   }
   if (request.voice === true) return yield* new VoiceBuildUnavailable({})

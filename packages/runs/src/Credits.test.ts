@@ -27,13 +27,22 @@ describe("credits", () => {
   it("[LEDGER-005] a charge is at least 1 and never more than the hold, whatever was used", () => {
     const tokens = fc.nat({ max: 50_000_000 })
     fc.assert(
-      fc.property(tokens, tokens, tokens, fc.integer({ min: 1, max: 500 }), fc.boolean(), (input, output, beyond, hold, reviewed) => {
-        const usage = { input, output, total: input + output + beyond }
-        const charged = creditsFor(usage, rates, hold, reviewed)
-        expect(charged).toBeGreaterThanOrEqual(1)
-        expect(charged).toBeLessThanOrEqual(hold)
-        expect(creditsFor({ ...usage, total: usage.total + 1 }, rates, hold, reviewed)).toBeGreaterThanOrEqual(charged)
-      })
+      fc.property(
+        tokens,
+        tokens,
+        tokens,
+        fc.integer({ min: 1, max: 500 }),
+        fc.boolean(),
+        (input, output, beyond, hold, reviewed) => {
+          const usage = { input, output, total: input + output + beyond }
+          const charged = creditsFor(usage, rates, hold, reviewed)
+          expect(charged).toBeGreaterThanOrEqual(1)
+          expect(charged).toBeLessThanOrEqual(hold)
+          expect(creditsFor({ ...usage, total: usage.total + 1 }, rates, hold, reviewed)).toBeGreaterThanOrEqual(
+            charged
+          )
+        }
+      )
     )
   })
 

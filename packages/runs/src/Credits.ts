@@ -18,7 +18,10 @@ export const holdFor = (maxTokens: number, rates: Rates): number => Math.ceil(ma
 /** What the model use came to at close rates, at least 1, before the hold caps it. */
 export const creditsUsed = (usage: TokenUsage, rates: Rates): number => {
   const unsplit = Math.max(0, usage.total - usage.input - usage.output)
-  return Math.max(1, Math.ceil(usage.input / rates.inputTokensPerCredit + (usage.output + unsplit) / rates.outputTokensPerCredit))
+  return Math.max(
+    1,
+    Math.ceil(usage.input / rates.inputTokensPerCredit + (usage.output + unsplit) / rates.outputTokensPerCredit)
+  )
 }
 
 /** Charged for a run that ran: never more than the hold. AI Review of inputs adds its one credit inside the hold. */

@@ -7,17 +7,16 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Ledger } from "./Ledger.ts"
 
-
 export const CreditsHttp = HttpApiBuilder.group(
   Api,
   "credits",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const ledger = yield* Ledger
     const orgs = yield* Orgs
     const audit = yield* Audit.Audit
     const settings = yield* Settings.Settings
 
-    const show = Effect.fnUntraced(function*(
+    const show = Effect.fnUntraced(function* (
       payer: string,
       page: { readonly cursor?: string; readonly limit?: number }
     ): Effect.fn.Return<CreditsAccount> {
@@ -38,25 +37,30 @@ export const CreditsHttp = HttpApiBuilder.group(
       }
     })
     const existing = (handle: string) =>
-      Effect.flatMap(orgs.namespace(handle), (namespace) => (namespace === null ? Effect.fail(new NotFound({})) : Effect.succeed(namespace)))
+      Effect.flatMap(orgs.namespace(handle), (namespace) =>
+        namespace === null ? Effect.fail(new NotFound({})) : Effect.succeed(namespace)
+      )
     const record = (action: string, target: string, detail: Record<string, unknown>) =>
       Effect.flatMap(Actor, (actor) =>
-        audit.record({ actor: { type: "account", id: actor.accountId, handle: actor.handle }, action, target, detail }))
+        audit.record({ actor: { type: "account", id: actor.accountId, handle: actor.handle }, action, target, detail })
+      )
 
     return handlers
       .handle("mine", ({ query }) => Effect.flatMap(Actor, (actor) => show(actor.handle, query)))
       .handle("org", ({ params, query }) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const actor = yield* Actor
           const role = yield* orgs.roleIn(actor.accountId, params.org)
           const namespace = yield* existing(params.org)
           // Who is not a member learns nothing; a member without the right is told so.
           if (namespace.kind !== "org" || (role === null && !actor.staff)) return yield* new NotFound({})
-          if (role === "member" && !actor.staff) return yield* new Forbidden({ detail: "For admins of the organization" })
+          if (role === "member" && !actor.staff)
+            return yield* new Forbidden({ detail: "For admins of the organization" })
           return yield* show(params.org, query)
-        }))
+        })
+      )
       .handle("grant", ({ headers, params, payload }) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* existing(params.handle)
           const actor = yield* Actor
           const key = headers["idempotency-key"]
@@ -66,13 +70,15 @@ export const CreditsHttp = HttpApiBuilder.group(
             yield* record("credits.grant", params.handle, { credits: payload.credits })
           }
           return yield* show(params.handle, {})
-        }))
+        })
+      )
       .handle("setTier", ({ params, payload }) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* existing(params.handle)
           yield* ledger.setTier(params.handle, payload.tier)
           yield* record("credits.tier", params.handle, { tier: payload.tier })
           return yield* show(params.handle, {})
-        }))
+        })
+      )
   })
 )

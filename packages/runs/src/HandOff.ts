@@ -13,10 +13,14 @@ import type { RunRow } from "./RunsSql.ts"
 import { RunsSql } from "./RunsSql.ts"
 
 /** What is sealed of a create request. */
-export const SealedRequest = Schema.Struct({ task: Schema.String, intake: Schema.Record(Schema.String, Schema.Unknown) })
+export const SealedRequest = Schema.Struct({
+  task: Schema.String,
+  intake: Schema.Record(Schema.String, Schema.Unknown)
+})
 export type SealedRequest = typeof SealedRequest.Type
 const requestJson = Schema.fromJsonString(SealedRequest)
-export const encodeRequest = (request: SealedRequest) => new TextEncoder().encode(Schema.encodeSync(requestJson)(request))
+export const encodeRequest = (request: SealedRequest) =>
+  new TextEncoder().encode(Schema.encodeSync(requestJson)(request))
 
 /** Contexts that bind sealed bytes to what they belong to; keys are wrapped for the account. */
 export const contexts = {
@@ -29,14 +33,21 @@ export const contexts = {
 
 /** The run cannot be handed over now or ever; `retry` says whether it goes back to the queue or ends as an error. */
 export class HandOffImpossible extends Schema.TaggedError<HandOffImpossible>()("HandOffImpossible", {
-  reason: Schema.Literals(["release-gone", "request-unreadable", "input-unreadable", "keys-unavailable", "objects-unavailable"]),
+  reason: Schema.Literals([
+    "release-gone",
+    "request-unreadable",
+    "input-unreadable",
+    "keys-unavailable",
+    "objects-unavailable"
+  ]),
   retry: Schema.Boolean
 }) {}
 
-const impossible = (reason: HandOffImpossible["reason"], retry: boolean) => () => new HandOffImpossible({ reason, retry })
+const impossible = (reason: HandOffImpossible["reason"], retry: boolean) => () =>
+  new HandOffImpossible({ reason, retry })
 
 /** Task and intake of a run, for its hand-off and for the person who ran it. */
-export const openRequest = Effect.fnUntraced(function*(run: RunRow) {
+export const openRequest = Effect.fnUntraced(function* (run: RunRow) {
   const keys = yield* KeyService
   const rows = yield* RunsSql
   const sealed = (yield* Effect.orDie(rows.secretsOf(run.id)))!
@@ -47,7 +58,7 @@ export const openRequest = Effect.fnUntraced(function*(run: RunRow) {
 })
 
 /** Pushes what the host lacks and answers the document that it takes. */
-export const stage = Effect.fnUntraced(function*(run: RunRow, host: HostConnection) {
+export const stage = Effect.fnUntraced(function* (run: RunRow, host: HostConnection) {
   const keys = yield* KeyService
   const objects = yield* ObjectStore
   const settings = yield* Settings.Settings
@@ -66,26 +77,37 @@ export const stage = Effect.fnUntraced(function*(run: RunRow, host: HostConnecti
       SealBroken: impossible("request-unreadable", false)
     })
   )
-  const push = Effect.fnUntraced(function*(digest: Digest, gone: HandOffImpossible["reason"]) {
+  const push = Effect.fnUntraced(function* (digest: Digest, gone: HandOffImpossible["reason"]) {
     if (yield* host.hasObject(digest)) return
-    const { bytes, content } = yield* objects.get(digest).pipe(
-      Effect.catchTags({ ObjectNotFound: impossible(gone, false), ObjectStoreError: unavailable.ObjectStoreError })
-    )
+    const { bytes, content } = yield* objects
+      .get(digest)
+      .pipe(
+        Effect.catchTags({ ObjectNotFound: impossible(gone, false), ObjectStoreError: unavailable.ObjectStoreError })
+      )
     yield* host.putObject(digest, bytes, content)
   })
-  yield* push(run.archiveDigest as Digest, "release-gone")
+  yield* push(run.archiveDigest, "release-gone")
   const inputs = yield* Effect.forEach(
     run.inputs,
-    Effect.fnUntraced(function*(input) {
-      const dataKey = yield* keys.unwrap(contexts.account(run.accountId), input.dataKey).pipe(
-        Effect.catchTags({ KeyServiceUnavailable: unavailable.KeyServiceUnavailable, WrappedKeyInvalid: impossible("input-unreadable", false) })
-      )
+    Effect.fnUntraced(function* (input) {
+      const dataKey = yield* keys
+        .unwrap(contexts.account(run.accountId), input.dataKey)
+        .pipe(
+          Effect.catchTags({
+            KeyServiceUnavailable: unavailable.KeyServiceUnavailable,
+            WrappedKeyInvalid: impossible("input-unreadable", false)
+          })
+        )
       yield* push(input.object, "input-unreadable")
       return {
         name: input.name,
         bytes: input.bytes,
         digest: input.digest,
-        sealed: { object: input.object, dataKey: Buffer.from(dataKey).toString("base64"), context: contexts.input(input.id) }
+        sealed: {
+          object: input.object,
+          dataKey: Buffer.from(dataKey).toString("base64"),
+          context: contexts.input(input.id)
+        }
       }
     })
   )
@@ -93,7 +115,7 @@ export const stage = Effect.fnUntraced(function*(run: RunRow, host: HostConnecti
   const handOff: HandOff = {
     runId: run.id,
     ref: run.ref,
-    archive: run.archiveDigest as Digest,
+    archive: run.archiveDigest,
     attestation: release.attestation,
     task: request.task,
     intake: request.intake,

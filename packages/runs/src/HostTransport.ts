@@ -15,7 +15,9 @@ import { Agent } from "undici"
 import type { PeerCertificate } from "node:tls"
 
 /** The host does not answer, or not as its protocol says. What was asked may or may not have happened there. */
-export class HostUnreachable extends Schema.TaggedError<HostUnreachable>()("HostUnreachable", { cause: Schema.Defect() }) {}
+export class HostUnreachable extends Schema.TaggedError<HostUnreachable>()("HostUnreachable", {
+  cause: Schema.Defect()
+}) {}
 
 export interface HostAddress {
   readonly id: string
@@ -25,47 +27,59 @@ export interface HostAddress {
 export interface HostConnection {
   readonly rpc: RpcClient.RpcClient<RpcGroup.Rpcs<typeof HostProtocol>, RpcClientError.RpcClientError>
   readonly hasObject: (digest: Digest) => Effect.Effect<boolean, HostUnreachable>
-  readonly putObject: <E>(digest: Digest, bytes: number, content: Stream.Stream<Uint8Array, E>) => Effect.Effect<void, HostUnreachable>
+  readonly putObject: <E>(
+    digest: Digest,
+    bytes: number,
+    content: Stream.Stream<Uint8Array, E>
+  ) => Effect.Effect<void, HostUnreachable>
   /** The sealed output of an ended run. */
   readonly output: (runId: string) => Stream.Stream<Uint8Array, HostUnreachable>
 }
 
-export class HostTransport extends Context.Service<HostTransport, {
-  /** The node's connection to the host, shared and kept a while after its last use. Nothing is dialled until it is used. */
-  readonly connect: (host: HostAddress) => Effect.Effect<HostConnection, never, Scope.Scope>
-}>()("runs/HostTransport") {
+export class HostTransport extends Context.Service<
+  HostTransport,
+  {
+    /** The node's connection to the host, shared and kept a while after its last use. Nothing is dialled until it is used. */
+    readonly connect: (host: HostAddress) => Effect.Effect<HostConnection, never, Scope.Scope>
+  }
+>()("runs/HostTransport") {
   static readonly layer = Layer.effect(
     HostTransport,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const authority = yield* Authority
-      const dial = Effect.fnUntraced(function*(host: HostAddress): Effect.fn.Return<HostConnection, never, Scope.Scope> {
+      const dial = Effect.fnUntraced(function* (
+        host: HostAddress
+      ): Effect.fn.Return<HostConnection, never, Scope.Scope> {
         const { certificate, privateKey } = yield* authority.node
         const dispatcher = Layer.effect(
           NodeHttpClient.Dispatcher,
           Effect.acquireRelease(
-            Effect.sync(() =>
-              new Agent({
-                connect: {
-                  ca: authority.caCertificate,
-                  cert: certificate,
-                  key: privateKey,
-                  minVersion: "TLSv1.3",
-                  timeout: 5_000,
-                  // The identity is the host's id, wherever it moves; a name or address proves nothing.
-                  checkServerIdentity: (_name: string, peer: PeerCertificate) =>
-                    (peer.subjectaltname ?? "").split(", ").includes(`URI:${hostUri(host.id)}`)
-                      ? undefined
-                      : new Error("the peer is not the host that was enrolled")
-                },
-                headersTimeout: 30_000,
-                bodyTimeout: 0
-              })
+            Effect.sync(
+              () =>
+                new Agent({
+                  connect: {
+                    ca: authority.caCertificate,
+                    cert: certificate,
+                    key: privateKey,
+                    minVersion: "TLSv1.3",
+                    timeout: 5_000,
+                    // The identity is the host's id, wherever it moves; a name or address proves nothing.
+                    checkServerIdentity: (_name: string, peer: PeerCertificate) =>
+                      (peer.subjectaltname ?? "").split(", ").includes(`URI:${hostUri(host.id)}`)
+                        ? undefined
+                        : new Error("the peer is not the host that was enrolled")
+                  },
+                  headersTimeout: 30_000,
+                  bodyTimeout: 0
+                })
             ),
             (agent) => Effect.promise(() => agent.destroy())
           )
         )
         // Fresh: a client of its own, not the one that the layer has made for someone else already.
-        const context = yield* Layer.build(Layer.fresh(NodeHttpClient.layerUndiciNoDispatcher).pipe(Layer.provide(dispatcher)))
+        const context = yield* Layer.build(
+          Layer.fresh(NodeHttpClient.layerUndiciNoDispatcher).pipe(Layer.provide(dispatcher))
+        )
         const http = Context.get(context, HttpClient.HttpClient)
         const base = `https://${host.address}`
         const rpc = yield* RpcClient.make(HostProtocol).pipe(
@@ -113,11 +127,9 @@ export class HostTransport extends Context.Service<HostTransport, {
         idleTimeToLive: "5 minutes"
       })
       // A connection is made with the node's certificate of that moment: make new ones well before it ends.
-      yield* Effect.flatMap(RcMap.keys(shared), (keys) => Effect.forEach(keys, (key) => RcMap.invalidate(shared, key))).pipe(
-        Effect.delay("6 hours"),
-        Effect.forever,
-        Effect.forkScoped
-      )
+      yield* Effect.flatMap(RcMap.keys(shared), (keys) =>
+        Effect.forEach(keys, (key) => RcMap.invalidate(shared, key))
+      ).pipe(Effect.delay("6 hours"), Effect.forever, Effect.forkScoped)
       return HostTransport.of({ connect: (host) => RcMap.get(shared, keyOf(host)) })
     })
   )

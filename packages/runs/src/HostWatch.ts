@@ -27,7 +27,7 @@ type Services = RunsSql | HostsSql | HostTransport | Authority | SigningKeys | N
 
 const healthTimeout = "3 seconds"
 
-const watch = Effect.fnUntraced(function*(hostId: string) {
+const watch = Effect.fnUntraced(function* (hostId: string) {
   const hosts = yield* HostsSql
   const runs = yield* RunsSql
   const transport = yield* HostTransport
@@ -40,7 +40,7 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
   let pinned = ""
 
   /** Runs the host holds that are not its runs any more: left over from a hand-off whose answer was lost, or ended without it. */
-  const reconcile = Effect.fnUntraced(function*(connection: HostConnection, health: HostHealth) {
+  const reconcile = Effect.fnUntraced(function* (connection: HostConnection, health: HostHealth) {
     if (health.runs.length === 0) return
     const active = yield* runs.activeOn(hostId)
     for (const runId of health.runs) {
@@ -51,15 +51,19 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
     }
   })
 
-  const renew = Effect.fnUntraced(function*(connection: HostConnection, host: HostRow, health: HostHealth) {
-    if (new Date(health.certificateExpiresAt).getTime() - (yield* Clock.currentTimeMillis) > Duration.toMillis(renewBefore)) return
+  const renew = Effect.fnUntraced(function* (connection: HostConnection, host: HostRow, health: HostHealth) {
+    if (
+      new Date(health.certificateExpiresAt).getTime() - (yield* Clock.currentTimeMillis) >
+      Duration.toMillis(renewBefore)
+    )
+      return
     const { csr } = yield* connection.rpc.RenewalRequest()
     const { certificate, expiresAt } = yield* authority.signHost(csr, hostId, host.address)
     yield* connection.rpc.Renew({ certificate, caChain: authority.caCertificate })
     yield* hosts.renewed(hostId, expiresAt)
   })
 
-  const pinKeys = Effect.fnUntraced(function*(connection: HostConnection) {
+  const pinKeys = Effect.fnUntraced(function* (connection: HostConnection) {
     const list = (yield* keys.list).map(({ keyId, publicKey }) => ({ keyId, publicKey }))
     const text = JSON.stringify(list)
     if (text === pinned) return
@@ -67,7 +71,7 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
     pinned = text
   })
 
-  const show = Effect.fnUntraced(function*(health: HostHealth) {
+  const show = Effect.fnUntraced(function* (health: HostHealth) {
     const at = yield* now
     const features = {
       sealedObjects: health.acceptsSealedObjects,
@@ -76,7 +80,13 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
       sessions: health.acceptsSessions,
       fullIsolation: health.fullIsolation
     }
-    const row = { version: health.version, usedSlots: health.slots.used, capacity: health.slots.total, draining: health.draining, features }
+    const row = {
+      version: health.version,
+      usedSlots: health.slots.used,
+      capacity: health.slots.total,
+      draining: health.draining,
+      features
+    }
     const text = JSON.stringify(row)
     if (text === shown && at.getTime() - shownAt < showEveryMs) return
     yield* hosts.seen(hostId, row, at)
@@ -84,10 +94,13 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
     shownAt = at.getTime()
   })
 
-  const claim = Effect.fnUntraced(function*(health: HostHealth) {
+  const claim = Effect.fnUntraced(function* (health: HostHealth) {
     if (health.draining || !health.acceptsSealedObjects) return
     for (let free = health.slots.total - health.slots.used; free > 0; free--) {
-      const claimed = yield* runs.claim({ id: hostId, capacity: health.slots.total, browser: health.acceptsBrowser }, yield* now)
+      const claimed = yield* runs.claim(
+        { id: hostId, capacity: health.slots.total, browser: health.acceptsBrowser },
+        yield* now
+      )
       if (claimed === null) return
       yield* fault("claim.claimed", claimed.id)
       yield* runOf(claimed.id).supervise({ runId: claimed.id, turn: String(claimed.attempts) }, { discard: true })
@@ -96,7 +109,7 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
   })
 
   /** False: the host is retired, nobody needs to watch it. */
-  const look = Effect.gen(function*() {
+  const look = Effect.gen(function* () {
     const host = yield* hosts.byId(hostId)
     if (host === null || host.retiredAt !== null) return false
     const connection = yield* transport.connect(host)
@@ -113,8 +126,11 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
     Effect.catchCause((cause) => Effect.as(Effect.logDebug("host does not answer", cause), true))
   )
 
-  const wakeUps = yield* Stream.toQueue(yield* (yield* Notifications).subscribe("runs_queued"), { capacity: 1, strategy: "sliding" })
-  yield* Effect.gen(function*() {
+  const wakeUps = yield* Stream.toQueue(yield* (yield* Notifications).subscribe("runs_queued"), {
+    capacity: 1,
+    strategy: "sliding"
+  })
+  yield* Effect.gen(function* () {
     while (yield* look) {
       yield* Effect.raceFirst(Effect.ignore(Queue.take(wakeUps)), Effect.sleep(pollEvery))
     }
@@ -122,13 +138,15 @@ const watch = Effect.fnUntraced(function*(hostId: string) {
 })
 
 export const HostEntityLive = HostEntity.toLayer(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const services = yield* Effect.context<Services>()
     const watching = yield* FiberHandle.make()
     const { entityId } = yield* Entity.CurrentAddress
     return HostEntity.of({
       wake: () =>
-        FiberHandle.run(watching, Effect.provideContext(Effect.scoped(watch(entityId)), services), { onlyIfMissing: true }).pipe(Effect.asVoid)
+        FiberHandle.run(watching, Effect.provideContext(Effect.scoped(watch(entityId)), services), {
+          onlyIfMissing: true
+        }).pipe(Effect.asVoid)
     })
   }),
   { maxIdleTime: "1 minute" }
@@ -137,7 +155,7 @@ export const HostEntityLive = HostEntity.toLayer(
 /** One node sees to it that every host in use is watched, wherever its entity lives. */
 export const HostKeeper = Singleton.make(
   "HostKeeper",
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const hosts = yield* HostsSql
     const of = yield* HostEntity.client
     yield* hosts.inUse.pipe(

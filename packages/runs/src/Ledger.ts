@@ -17,20 +17,23 @@ import { allowanceOf, ratesOf } from "./Terms.ts"
 /** A cycle is a calendar month in UTC. */
 export const cycleEnd = (now: Date) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1))
 
-export class Ledger extends Context.Service<Ledger, {
-  /** Writes hold, run row and first event in one statement. Fails before anything is stored. */
-  readonly open: (run: NewRun) => Effect.Effect<void, CreditsExhausted | RunActive | RunsUnavailable>
-  /** Ends a run and charges or refunds its hold. A second call for the same run changes nothing and answers false. */
-  readonly end: (end: RunEnd) => Effect.Effect<boolean>
-  /** Books a grant once for each id; false when it was booked before. */
-  readonly grant: (payer: string, id: string, credits: number) => Effect.Effect<boolean>
-  readonly account: (payer: string) => Effect.Effect<AccountRow>
-  readonly setTier: (payer: string, tier: Tier) => Effect.Effect<void>
-  readonly lines: (payer: string, before: number | null, limit: number) => Effect.Effect<ReadonlyArray<LineRow>>
-}>()("runs/Ledger") {
+export class Ledger extends Context.Service<
+  Ledger,
+  {
+    /** Writes hold, run row and first event in one statement. Fails before anything is stored. */
+    readonly open: (run: NewRun) => Effect.Effect<void, CreditsExhausted | RunActive | RunsUnavailable>
+    /** Ends a run and charges or refunds its hold. A second call for the same run changes nothing and answers false. */
+    readonly end: (end: RunEnd) => Effect.Effect<boolean>
+    /** Books a grant once for each id; false when it was booked before. */
+    readonly grant: (payer: string, id: string, credits: number) => Effect.Effect<boolean>
+    readonly account: (payer: string) => Effect.Effect<AccountRow>
+    readonly setTier: (payer: string, tier: Tier) => Effect.Effect<void>
+    readonly lines: (payer: string, before: number | null, limit: number) => Effect.Effect<ReadonlyArray<LineRow>>
+  }
+>()("runs/Ledger") {
   static readonly layer = Layer.effect(
     Ledger,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const books = yield* LedgerSql
       const settings = yield* Settings.Settings
       const of = yield* LedgerEntity.client
@@ -43,17 +46,20 @@ export class Ledger extends Context.Service<Ledger, {
         })
       return Ledger.of({
         open: (run) =>
-          of(run.payer).open(run).pipe(
-            Effect.retry({ ...handOver, while: (error) => error._tag === "EntityNotAssignedToRunner" }),
-            Effect.catchTags({
-              MailboxFull: () => new RunsUnavailable({ detail: "Too many runs are being asked for at once" }),
-              AlreadyProcessingMessage: () => new RunsUnavailable({}),
-              PersistenceError: () => new RunsUnavailable({}),
-              EntityNotAssignedToRunner: () => new RunsUnavailable({})
-            })
-          ),
+          of(run.payer)
+            .open(run)
+            .pipe(
+              Effect.retry({ ...handOver, while: (error) => error._tag === "EntityNotAssignedToRunner" }),
+              Effect.catchTags({
+                MailboxFull: () => new RunsUnavailable({ detail: "Too many runs are being asked for at once" }),
+                AlreadyProcessingMessage: () => new RunsUnavailable({}),
+                PersistenceError: () => new RunsUnavailable({}),
+                EntityNotAssignedToRunner: () => new RunsUnavailable({})
+              })
+            ),
         end: (end) => of(end.payer).end(end).pipe(Effect.retry(handOver), Effect.orDie),
-        grant: (payer, id, credits) => of(payer).grant({ payer, id, credits }).pipe(Effect.retry(handOver), Effect.orDie),
+        grant: (payer, id, credits) =>
+          of(payer).grant({ payer, id, credits }).pipe(Effect.retry(handOver), Effect.orDie),
         account,
         setTier: (payer, tier) => Effect.andThen(account(payer), Effect.orDie(books.setTier(payer, tier))),
         lines: (payer, before, limit) => Effect.orDie(books.lines(payer, before, limit))
@@ -70,7 +76,11 @@ const booking = (end: RunEnd, settings: Settings.Values) => {
   const usageCredits = ran ? creditsUsed(end.usage, rates) : 0
   switch (end.charge) {
     case "tokens":
-      return { usageCredits, settledCredits: creditsFor(end.usage, rates, end.holdCredits, end.inputsReviewed), refunded: false }
+      return {
+        usageCredits,
+        settledCredits: creditsFor(end.usage, rates, end.holdCredits, end.inputsReviewed),
+        refunded: false
+      }
     case "review":
       return { usageCredits, settledCredits: Math.min(1, end.holdCredits), refunded: false }
     case "nothing":
@@ -79,26 +89,34 @@ const booking = (end: RunEnd, settings: Settings.Values) => {
 }
 
 /** The entity: one at a time for each payer. The database's constraints hold without it. */
-export const LedgerEntityLive: Layer.Layer<never, never, LedgerSql | Settings.Settings | Sharding.Sharding> = LedgerEntity
-  .toLayer(
-    Effect.gen(function*() {
+export const LedgerEntityLive: Layer.Layer<never, never, LedgerSql | Settings.Settings | Sharding.Sharding> =
+  LedgerEntity.toLayer(
+    Effect.gen(function* () {
       const books = yield* LedgerSql
       const settings = yield* Settings.Settings
       return LedgerEntity.of({
-        open: Effect.fnUntraced(function*({ payload: run }) {
+        open: Effect.fnUntraced(function* ({ payload: run }) {
           const now = new Date(yield* Clock.currentTimeMillis)
-          const opened = yield* books.open(run, now).pipe(
-            Effect.catch((error) =>
-              Database.uniqueConstraint(error) === "runs_one_active"
-                ? Effect.fail(new RunActive({ detail: "This account has a queued, claimed or running run. Wait for it or cancel it." }))
-                : Effect.die(error)
+          const opened = yield* books
+            .open(run, now)
+            .pipe(
+              Effect.catch((error) =>
+                Database.uniqueConstraint(error) === "runs_one_active"
+                  ? Effect.fail(
+                      new RunActive({
+                        detail: "This account has a queued, claimed or running run. Wait for it or cancel it."
+                      })
+                    )
+                  : Effect.die(error)
+              )
             )
-          )
           if (opened) return
-          const account = yield* Effect.orDie(books.account(run.payer, allowanceOf(settings, "standard"), now, cycleEnd(now)))
+          const account = yield* Effect.orDie(
+            books.account(run.payer, allowanceOf(settings, "standard"), now, cycleEnd(now))
+          )
           return yield* exhausted(account, run.holdCredits)
         }),
-        end: Effect.fnUntraced(function*({ payload: end }) {
+        end: Effect.fnUntraced(function* ({ payload: end }) {
           const at = new Date(yield* Clock.currentTimeMillis)
           const booked = booking(end, settings)
           const event: RunStatusRow = {
@@ -108,23 +126,25 @@ export const LedgerEntityLive: Layer.Layer<never, never, LedgerSql | Settings.Se
             turns: end.usage.turns,
             credits: booked.settledCredits
           }
-          return yield* Effect.orDie(books.end({
-            ...booked,
-            runId: end.runId,
-            from: end.from === "queued" ? ["queued"] : ["claimed", "running"],
-            status: end.status,
-            outcome: end.outcome,
-            exitClass: end.exitClass,
-            errorClass: end.errorClass,
-            turns: end.usage.turns,
-            wallMs: end.usage.wallMs,
-            receipt: end.receipt,
-            output: end.output,
-            at,
-            event: JSON.stringify(event)
-          }))
+          return yield* Effect.orDie(
+            books.end({
+              ...booked,
+              runId: end.runId,
+              from: end.from === "queued" ? ["queued"] : ["claimed", "running"],
+              status: end.status,
+              outcome: end.outcome,
+              exitClass: end.exitClass,
+              errorClass: end.errorClass,
+              turns: end.usage.turns,
+              wallMs: end.usage.wallMs,
+              receipt: end.receipt,
+              output: end.output,
+              at,
+              event: JSON.stringify(event)
+            })
+          )
         }),
-        grant: Effect.fnUntraced(function*({ payload: { credits, id, payer } }) {
+        grant: Effect.fnUntraced(function* ({ payload: { credits, id, payer } }) {
           const now = new Date(yield* Clock.currentTimeMillis)
           yield* Effect.orDie(books.account(payer, allowanceOf(settings, "standard"), now, cycleEnd(now)))
           return yield* Effect.orDie(books.grant(payer, "grant", `grant:${id}`, credits, now))
@@ -145,13 +165,15 @@ export const exhausted = (account: AccountRow, hold: number) =>
   })
 
 /** Grants each account that is past its cycle the new cycle's allowance, once. Called by a cron. */
-export const renewCycles = Effect.gen(function*() {
+export const renewCycles = Effect.gen(function* () {
   const books = yield* LedgerSql
   const settings = yield* Settings.Settings
   const now = new Date(yield* Clock.currentTimeMillis)
   while (true) {
     const due = yield* books.dueCycles(now, 100)
-    yield* Effect.forEach(due, (account) => books.renewCycle(account, allowanceOf(settings, account.tier), cycleEnd(now), now))
+    yield* Effect.forEach(due, (account) =>
+      books.renewCycle(account, allowanceOf(settings, account.tier), cycleEnd(now), now)
+    )
     if (due.length < 100) return
   }
 })

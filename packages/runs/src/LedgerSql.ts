@@ -42,11 +42,11 @@ export interface EndRow {
 
 const cycleSubject = (payer: string, end: Date) => `cycle:${payer}:${end.toISOString().slice(0, 10)}`
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   /** The payer's row, made with its first cycle's allowance when there is none yet. */
-  const account = Effect.fnUntraced(function*(payer: string, allowance: number, now: Date, cycleEndsAt: Date) {
+  const account = Effect.fnUntraced(function* (payer: string, allowance: number, now: Date, cycleEndsAt: Date) {
     const find = sql<AccountRow>`SELECT payer, tier, balance, held, cycle_ends_at FROM credit_accounts WHERE payer = ${payer}`
     const [row] = yield* find
     if (row !== undefined) return row
@@ -58,7 +58,7 @@ const make = Effect.gen(function*() {
       INSERT INTO ledger_lines (payer, reason, subject, balance_delta, held_delta, at)
       SELECT payer, 'cycle_grant', ${cycleSubject(payer, cycleEndsAt)}::text, ${allowance}::integer, 0, ${now}::timestamptz FROM made`
     const [made] = yield* find
-    return made!
+    return made
   })
 
   /** Hold, run row, ledger line and first event in one statement, or nothing. False: the balance is short. */

@@ -23,7 +23,8 @@ export const receiptOf = (exit: RunExit, manifest: Manifest | null): RunReceipt 
   const secrets = new Set((manifest?.secrets ?? []).map(({ name }) => name))
   const servers = (manifest?.mcpServers ?? []).map(({ name }) => `${name}__`)
   const isTool = (name: string) =>
-    hostTools.includes(name) || /^browser_[a-z_]{1,40}$/.test(name) ||
+    hostTools.includes(name) ||
+    /^browser_[a-z_]{1,40}$/.test(name) ||
     servers.some((prefix) => name.startsWith(prefix) && /^[A-Za-z0-9_-]{1,128}$/.test(name))
   const { receipt } = exit
   return {

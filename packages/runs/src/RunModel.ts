@@ -15,17 +15,20 @@ interface Row {
 
 const context = "run-model"
 
-export class RunModel extends Context.Service<RunModel, {
-  /** With the key: for a hand-off and for nothing else. */
-  readonly access: Effect.Effect<ModelAccess, RunsUnavailable>
-  readonly show: Effect.Effect<Model>
-  /** The key is sealed before it is stored; a model sent without a key has none. */
-  readonly put: (model: PutRunModel) => Effect.Effect<Model, RunsUnavailable | Validation>
-  readonly reset: Effect.Effect<void>
-}>()("runs/RunModel") {
+export class RunModel extends Context.Service<
+  RunModel,
+  {
+    /** With the key: for a hand-off and for nothing else. */
+    readonly access: Effect.Effect<ModelAccess, RunsUnavailable>
+    readonly show: Effect.Effect<Model>
+    /** The key is sealed before it is stored; a model sent without a key has none. */
+    readonly put: (model: PutRunModel) => Effect.Effect<Model, RunsUnavailable | Validation>
+    readonly reset: Effect.Effect<void>
+  }
+>()("runs/RunModel") {
   static readonly layer = Layer.effect(
     RunModel,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const settings = yield* Settings.Settings
       const keys = yield* KeyService
@@ -49,13 +52,13 @@ export class RunModel extends Context.Service<RunModel, {
       })
       const unavailable = () => new RunsUnavailable({ detail: "The key service does not answer" })
       const open = (stored: string) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const [wrapped, sealed] = stored.split(".") as [string, string]
           const dataKey = yield* keys.unwrap(context, wrapped)
           return new TextDecoder().decode(yield* Sealing.openBytes(dataKey, context, Buffer.from(sealed, "base64")))
         }).pipe(Effect.mapError(unavailable))
       return RunModel.of({
-        access: Effect.gen(function*() {
+        access: Effect.gen(function* () {
           const stored = yield* find
           const row = stored ?? configured
           const apiKey = stored?.apiKey != null ? yield* open(stored.apiKey) : row.apiKey
@@ -67,7 +70,7 @@ export class RunModel extends Context.Service<RunModel, {
           }
         }),
         show: Effect.map(find, (row) => shown(row ?? configured)),
-        put: Effect.fnUntraced(function*(model) {
+        put: Effect.fnUntraced(function* (model) {
           if (Settings.isModelAlias(model.model)) {
             return yield* invalidField("/model", "must be an exact model id, not an alias")
           }
@@ -75,9 +78,12 @@ export class RunModel extends Context.Service<RunModel, {
             return yield* invalidField("/baseUrl", "is required for openai-compatible")
           }
           const dataKey = Sealing.newDataKey()
-          const apiKey = model.apiKey === undefined ? null : `${yield* Effect.mapError(keys.wrap(context, dataKey), unavailable)}.${
-            Buffer.from(Sealing.sealBytes(dataKey, context, new TextEncoder().encode(model.apiKey))).toString("base64")
-          }`
+          const apiKey =
+            model.apiKey === undefined
+              ? null
+              : `${yield* Effect.mapError(keys.wrap(context, dataKey), unavailable)}.${Buffer.from(
+                  Sealing.sealBytes(dataKey, context, new TextEncoder().encode(model.apiKey))
+                ).toString("base64")}`
           const row: Row = {
             provider: model.provider,
             baseUrl: model.baseUrl ?? null,

@@ -43,7 +43,11 @@ export const endOf = (
   run: Pick<RunRow, "id" | "payer" | "holdCredits">,
   exit: RunExit,
   ending: { readonly outcome: Outcome; readonly charge: RunEnd["charge"] },
-  details: { readonly errorClass: string | null; readonly receipt: RunReceipt | null; readonly output: RunEnd["output"] }
+  details: {
+    readonly errorClass: string | null
+    readonly receipt: RunReceipt | null
+    readonly output: RunEnd["output"]
+  }
 ): RunEnd => ({
   runId: run.id,
   payer: run.payer,
@@ -67,7 +71,8 @@ export const endOf = (
 /** Closes a run whose host is gone: error, refunded. */
 export const endLost = (run: RunRow, errorClass: string) =>
   Effect.flatMap(Ledger, (ledger) =>
-    ledger.end(endOf(run, lost, { outcome: "error", charge: "nothing" }, { errorClass, receipt: null, output: null })))
+    ledger.end(endOf(run, lost, { outcome: "error", charge: "nothing" }, { errorClass, receipt: null, output: null }))
+  )
 
 /** What this run's narration has told so far. All of it can be told again from the host's first event. */
 interface Progress {
@@ -80,9 +85,18 @@ interface Progress {
   exit: RunExit | null
 }
 
-type Services = RunsSql | HostsSql | Ledger | HostTransport | KeyService | ObjectStore | RunModel | Settings.Settings | Versions
+type Services =
+  | RunsSql
+  | HostsSql
+  | Ledger
+  | HostTransport
+  | KeyService
+  | ObjectStore
+  | RunModel
+  | Settings.Settings
+  | Versions
 
-const supervise = Effect.fnUntraced(function*(
+const supervise = Effect.fnUntraced(function* (
   run: RunRow,
   cancels: Queue.Dequeue<void>
 ): Effect.fn.Return<void, HostUnreachable, Services | Scope.Scope> {
@@ -95,18 +109,27 @@ const supervise = Effect.fnUntraced(function*(
   // A retired host's runs are closed by the sweep, which alone decides that.
   if (host === null || host.retiredAt !== null) return
   const connection = yield* (yield* HostTransport).connect(host)
-  const unreachable = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.mapError(effect, (cause) => new HostUnreachable({ cause }))
+  const unreachable = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.mapError(effect, (cause) => new HostUnreachable({ cause }))
 
   let manifest: Manifest | null = null
   if (run.status === "claimed") {
     // Handed over by a supervisor that died: what ran there is followed and settled, not lost.
-    const held = run.cancelRequestedAt === null ? false : (yield* unreachable(connection.rpc.Health())).runs.includes(run.id)
+    const held =
+      run.cancelRequestedAt === null ? false : (yield* unreachable(connection.rpc.Health())).runs.includes(run.id)
     if (run.cancelRequestedAt !== null && !held) {
-      yield* ledger.end(endOf(run, { ...lost, interrupted: true }, { outcome: "interrupted", charge: "nothing" }, {
-        errorClass: "cancelled",
-        receipt: null,
-        output: null
-      }))
+      yield* ledger.end(
+        endOf(
+          run,
+          { ...lost, interrupted: true },
+          { outcome: "interrupted", charge: "nothing" },
+          {
+            errorClass: "cancelled",
+            receipt: null,
+            output: null
+          }
+        )
+      )
       return
     }
     const taken = yield* handOver(run, connection)
@@ -128,18 +151,20 @@ const supervise = Effect.fnUntraced(function*(
   let cancelled = run.cancelRequestedAt !== null
   const interrupt = (reason: "cancelled" | "tokens") => unreachable(connection.rpc.Cancel({ runId: run.id, reason }))
 
-  const fetchOutput = Effect.fnUntraced(function*(event: Extract<HostEvent["event"], { readonly type: "sealed" }>) {
+  const fetchOutput = Effect.fnUntraced(function* (event: Extract<HostEvent["event"], { readonly type: "sealed" }>) {
     const maxBytes = settings["runs.outputMaxBytes"]
     if (event.plainBytes > maxBytes || event.bytes > Sealing.sealedSize(maxBytes)) {
       progress.outputRefused = true
       return
     }
     const stored = yield* objects.put(connection.output(run.id), { maxBytes: event.bytes }).pipe(unreachable)
-    if (stored.digest !== event.digest) return yield* new HostUnreachable({ cause: "the output is not what the host said" })
+    if (stored.digest !== event.digest)
+      return yield* new HostUnreachable({ cause: "the output is not what the host said" })
+    yield* fault("finish.stored", run.id)
     progress.output = { object: stored.digest, bytes: event.plainBytes, key: event.key }
   })
 
-  const follow = Effect.fnUntraced(function*({ event, seq }: HostEvent) {
+  const follow = Effect.fnUntraced(function* ({ event, seq }: HostEvent) {
     switch (event.type) {
       case "started":
         if (run.status === "claimed") {
@@ -176,7 +201,7 @@ const supervise = Effect.fnUntraced(function*(
   )
 
   /** Watches until the host told the exit; a broken connection is only a pause. */
-  const watchToTheEnd = Effect.gen(function*() {
+  const watchToTheEnd = Effect.gen(function* () {
     while (progress.exit === null) {
       yield* watch.pipe(
         Effect.catch((error) => {
@@ -190,7 +215,7 @@ const supervise = Effect.fnUntraced(function*(
     }
   })
 
-  const cancelOnRequest = Effect.gen(function*() {
+  const cancelOnRequest = Effect.gen(function* () {
     if (cancelled) yield* Effect.ignore(interrupt("cancelled"))
     while (true) {
       yield* Queue.take(cancels)
@@ -200,7 +225,7 @@ const supervise = Effect.fnUntraced(function*(
   })
 
   /** Ends when the run was ended by someone else, such as the stale sweep. */
-  const watchRow = Effect.gen(function*() {
+  const watchRow = Effect.gen(function* () {
     let overtime = false
     while (true) {
       yield* Effect.sleep(signOfLife)
@@ -223,18 +248,28 @@ const supervise = Effect.fnUntraced(function*(
     const exit = withNarrated(progress.exit, progress)
     // Past its size the output does not exist, and neither does a success that has none.
     const broken = progress.outputRefused || (exit.exitClass === "ok" && progress.output === null)
-    const ending = broken ? { outcome: "error", charge: "nothing" } as const : endingOf(exit, { cancelled, overTokens: progress.overTokens })
-    yield* ledger.end(endOf(run, exit, ending, {
-      errorClass: broken ? "output-too-large" : ending.outcome === "succeeded" ? null : exit.reason ?? exit.exitClass,
-      receipt: receiptOf(exit, manifest),
-      output: broken ? null : progress.output
-    }))
+    const ending = broken
+      ? ({ outcome: "error", charge: "nothing" } as const)
+      : endingOf(exit, { cancelled, overTokens: progress.overTokens })
+    yield* ledger.end(
+      endOf(run, exit, ending, {
+        errorClass: broken
+          ? "output-too-large"
+          : ending.outcome === "succeeded"
+            ? null
+            : (exit.reason ?? exit.exitClass),
+        receipt: receiptOf(exit, manifest),
+        output: broken ? null : progress.output
+      })
+    )
     yield* fault("settle.settled", run.id)
     const kind = { kind: run.kind, tier: run.tier }
     yield* Metric.update(Metric.withAttributes(inputTokens, kind), exit.usage.inputTokens)
     yield* Metric.update(Metric.withAttributes(outputTokens, kind), exit.usage.outputTokens)
   } else yield* Effect.ignore(interrupt("cancelled"))
-  yield* Effect.ignore(Effect.retry(connection.rpc.Forget({ runId: run.id }), { schedule: Schedule.spaced("200 millis"), times: 3 }))
+  yield* Effect.ignore(
+    Effect.retry(connection.rpc.Forget({ runId: run.id }), { schedule: Schedule.spaced("200 millis"), times: 3 })
+  )
   yield* fault("settle.forgotten", run.id)
 })
 
@@ -251,24 +286,30 @@ const withNarrated = (exit: RunExit, { tokens, turns }: Progress): RunExit => ({
 })
 
 /** Gives the run to its host. Null: it went back to the queue, or ended. */
-const handOver = Effect.fnUntraced(function*(run: RunRow, connection: HostConnection) {
+const handOver = Effect.fnUntraced(function* (run: RunRow, connection: HostConnection) {
   const rows = yield* RunsSql
-  const requeue = Effect.gen(function*() {
+  const requeue = Effect.gen(function* () {
     yield* Effect.orDie(rows.requeue(run.id, run.hostId!, new Date(yield* Clock.currentTimeMillis)))
     return null
   })
-  return yield* Effect.gen(function*() {
+  return yield* Effect.gen(function* () {
     const { handOff, manifest } = yield* stage(run, connection)
     yield* fault("handOff.staged", run.id)
     // Idempotent on the host: a lost answer is asked for again.
-    yield* connection.rpc.Take(handOff).pipe(
-      Effect.retry({ schedule: Schedule.spaced("500 millis"), times: 3, while: (error) => error._tag !== "TakeRefused" })
-    )
+    yield* connection.rpc
+      .Take(handOff)
+      .pipe(
+        Effect.retry({
+          schedule: Schedule.spaced("500 millis"),
+          times: 3,
+          while: (error) => error._tag !== "TakeRefused"
+        })
+      )
     yield* fault("handOff.taken", run.id)
     return manifest
   }).pipe(
     Effect.catchTags({
-      HandOffImpossible: (error) => error.retry ? requeue : Effect.as(endLost(run, error.reason), null),
+      HandOffImpossible: (error) => (error.retry ? requeue : Effect.as(endLost(run, error.reason), null)),
       TakeRefused: () => requeue,
       HostUnreachable: () => requeue,
       RpcClientError: () => requeue
@@ -277,7 +318,7 @@ const handOver = Effect.fnUntraced(function*(run: RunRow, connection: HostConnec
 })
 
 export const RunEntityLive = RunEntity.toLayer(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const rows = yield* RunsSql
     const cancels = yield* Queue.unbounded<void>()
     const services = yield* Effect.context<Services>()
@@ -288,7 +329,7 @@ export const RunEntityLive = RunEntity.toLayer(
           Effect.suspend(() => {
             if (supervising) return Effect.void
             supervising = true
-            return Effect.gen(function*() {
+            return Effect.gen(function* () {
               const run = yield* Effect.orDie(rows.byId(runId))
               if (run === null || (run.status !== "claimed" && run.status !== "running")) return
               yield* supervise(run, cancels)
@@ -309,7 +350,7 @@ export const RunEntityLive = RunEntity.toLayer(
 )
 
 /** Claimed runs that nobody has supervised for `sinceMs`: a supervisor for each. Called every few seconds. */
-export const resumeUnsupervised = Effect.fnUntraced(function*(sinceMs: number) {
+export const resumeUnsupervised = Effect.fnUntraced(function* (sinceMs: number) {
   const rows = yield* RunsSql
   const of = yield* RunEntity.client
   const now = yield* Clock.currentTimeMillis

@@ -56,9 +56,13 @@ const recordOf = (row: RunRow): Run => ({
   outcome: row.outcome,
   exitClass: row.exitClass,
   settledCredits: row.settledCredits,
-  usage: row.finishedAt === null ? null : { turns: row.turns ?? 0, wallMs: row.wallMs ?? 0, credits: row.usageCredits ?? 0 },
+  usage:
+    row.finishedAt === null ? null : { turns: row.turns ?? 0, wallMs: row.wallMs ?? 0, credits: row.usageCredits ?? 0 },
   receipt: row.receipt,
-  error: row.errorClass === null ? null : { class: row.errorClass, message: errorMessages[row.errorClass] ?? `The run ended with ${row.exitClass}` },
+  error:
+    row.errorClass === null
+      ? null
+      : { class: row.errorClass, message: errorMessages[row.errorClass] ?? `The run ended with ${row.exitClass}` },
   outputs: row.outputObject === null ? [] : [{ name: "output.tar", bytes: row.outputBytes! }],
   task: null,
   intake: null,
@@ -76,33 +80,51 @@ const isTerminal = ({ data, event }: EventRow) =>
 
 /** A relative name under the workspace: no absolute path, no climbing, no control characters. */
 const cleanName = (name: string) =>
-  !name.startsWith("/") && !name.includes("\\") && !/[\u0000-\u001f\u007f]/.test(name) &&
+  !name.startsWith("/") &&
+  !name.includes("\\") &&
+  !/[\u0000-\u001f\u007f]/.test(name) &&
   name.split("/").every((part) => part !== "" && part !== "." && part !== "..")
 
-export class Runs extends Context.Service<Runs, {
-  readonly create: (actor: Account, request: CreateRun, idempotencyKey: string | null) => Effect.Effect<
-    Run,
-    Effect.Error<ReturnType<typeof admit>> | Effect.Error<ReturnType<Ledger["Service"]["open"]>>
-  >
-  readonly list: (actor: Account) => Effect.Effect<ReadonlyArray<Run>>
-  readonly get: (actor: Account, id: string) => Effect.Effect<Run, NotFound>
-  /** Ends with `done` after the terminal row, or with `timeout` when the stream has run its time. */
-  readonly events: (actor: Account, id: string, after: number) => Effect.Effect<Stream.Stream<typeof RunEvent.Type>, NotFound>
-  readonly cancel: (actor: Account, id: string) => Effect.Effect<Run, NotFound>
-  /** Seals while it streams: the plain bytes of an input are written nowhere. */
-  readonly uploadInput: (actor: Account, name: string, content: Stream.Stream<Uint8Array, TooLarge>) => Effect.Effect<
-    typeof RunInput.Type,
-    Validation | TooLarge | RunsUnavailable
-  >
-  /** Opened frames of output.tar, for the person who ran it and no one else. */
-  readonly output: (actor: Account, id: string, name: string) => Effect.Effect<
-    { readonly bytes: number; readonly content: Stream.Stream<Uint8Array, unknown> },
-    NotFound | OutputNotReady
-  >
-}>()("runs/Runs") {
+export class Runs extends Context.Service<
+  Runs,
+  {
+    readonly create: (
+      actor: Account,
+      request: CreateRun,
+      idempotencyKey: string | null
+    ) => Effect.Effect<
+      Run,
+      Effect.Error<ReturnType<typeof admit>> | Effect.Error<ReturnType<Ledger["Service"]["open"]>>
+    >
+    readonly list: (actor: Account) => Effect.Effect<ReadonlyArray<Run>>
+    readonly get: (actor: Account, id: string) => Effect.Effect<Run, NotFound>
+    /** Ends with `done` after the terminal row, or with `timeout` when the stream has run its time. */
+    readonly events: (
+      actor: Account,
+      id: string,
+      after: number
+    ) => Effect.Effect<Stream.Stream<typeof RunEvent.Type>, NotFound>
+    readonly cancel: (actor: Account, id: string) => Effect.Effect<Run, NotFound>
+    /** Seals while it streams: the plain bytes of an input are written nowhere. */
+    readonly uploadInput: (
+      actor: Account,
+      name: string,
+      content: Stream.Stream<Uint8Array, TooLarge>
+    ) => Effect.Effect<typeof RunInput.Type, Validation | TooLarge | RunsUnavailable>
+    /** Opened frames of output.tar, for the person who ran it and no one else. */
+    readonly output: (
+      actor: Account,
+      id: string,
+      name: string
+    ) => Effect.Effect<
+      { readonly bytes: number; readonly content: Stream.Stream<Uint8Array, unknown> },
+      NotFound | OutputNotReady
+    >
+  }
+>()("runs/Runs") {
   static readonly layer = Layer.effect(
     Runs,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const rows = yield* RunsSql
       const ledger = yield* Ledger
       const keys = yield* KeyService
@@ -117,17 +139,17 @@ export class Runs extends Context.Service<Runs, {
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const actorOf = (actor: Account) => ({ type: "account" as const, id: actor.accountId, handle: actor.handle })
 
-      const readable = Effect.fnUntraced(function*(actor: Account, id: string) {
+      const readable = Effect.fnUntraced(function* (actor: Account, id: string) {
         const row = yield* Effect.orDie(rows.byId(id))
         const level = row === null ? "none" : reading(actor, row)
         return row === null || level === "none" ? yield* new NotFound({}) : { row, level }
       })
-      const own = Effect.fnUntraced(function*(actor: Account, id: string) {
+      const own = Effect.fnUntraced(function* (actor: Account, id: string) {
         const row = yield* Effect.orDie(rows.byId(id))
         return row === null || !isOwn(actor, row) ? yield* new NotFound({}) : row
       })
 
-      const create = Effect.fnUntraced(function*(actor: Account, request: CreateRun, idempotencyKey: string | null) {
+      const create = Effect.fnUntraced(function* (actor: Account, request: CreateRun, idempotencyKey: string | null) {
         if (idempotencyKey !== null) {
           // A first attempt that was stored and cut off before it answered.
           const since = new Date((yield* Clock.currentTimeMillis) - idempotencyLifeMs)
@@ -153,7 +175,7 @@ export class Runs extends Context.Service<Runs, {
           mode: admitted.mode,
           versionId: admitted.release.versionId,
           ref: admitted.release.ref,
-          archiveDigest: admitted.release.archiveDigest as Digest,
+          archiveDigest: admitted.release.archiveDigest,
           // Spec: Other run limits, browser run.
           slots: admitted.needsBrowser ? 2 : 1,
           needsBrowser: admitted.needsBrowser,
@@ -161,7 +183,11 @@ export class Runs extends Context.Service<Runs, {
           capsTurns: admitted.caps.turns,
           tokenCap: admitted.tokenCap,
           holdCredits: admitted.hold,
-          request: Sealing.sealBytes(dataKey, contexts.request(id), encodeRequest({ task: admitted.task, intake: admitted.intake })),
+          request: Sealing.sealBytes(
+            dataKey,
+            contexts.request(id),
+            encodeRequest({ task: admitted.task, intake: admitted.intake })
+          ),
           requestKey,
           inputs: admitted.inputs,
           sealTo: recipient.publicKey,
@@ -173,21 +199,30 @@ export class Runs extends Context.Service<Runs, {
         return recordOf((yield* Effect.orDie(rows.byId(id)))!)
       })
 
-      const events = Effect.fnUntraced(function*(actor: Account, id: string, after: number) {
+      const events = Effect.fnUntraced(function* (actor: Account, id: string, after: number) {
         yield* readable(actor, id)
         let last = after
         const look = Effect.suspend(() => Effect.orDie(rows.events(id, last, 500))).pipe(
           Effect.tap((found) => Effect.sync(() => (last = found.at(-1)?.seq ?? last)))
         )
         // A run that ended before `after` has nothing more to tell than that it is done.
-        const ended = Effect.map(Effect.orDie(rows.byId(id)), (row) => row?.status === "finished" || row?.status === "cancelled")
+        const ended = Effect.map(
+          Effect.orDie(rows.byId(id)),
+          (row) => row?.status === "finished" || row?.status === "cancelled"
+        )
         const untilEnd = Stream.unwrap(
           Effect.map(notifications.subscribe("run_events"), (notified) =>
-            Stream.merge(Stream.filter(notified, (runId) => runId === id), Stream.tick(lookAgain)))
+            Stream.merge(
+              Stream.filter(notified, (runId) => runId === id),
+              Stream.tick(lookAgain)
+            )
+          )
         ).pipe(
           Stream.mapEffect(() => look),
           Stream.mapEffect((found) =>
-            found.length > 0 ? Effect.succeed({ found, end: found.some(isTerminal) }) : Effect.map(ended, (end) => ({ found, end }))
+            found.length > 0
+              ? Effect.succeed({ found, end: found.some(isTerminal) })
+              : Effect.map(ended, (end) => ({ found, end }))
           ),
           Stream.takeUntil(({ end }) => end),
           Stream.flatMap(({ end, found }) =>
@@ -206,7 +241,7 @@ export class Runs extends Context.Service<Runs, {
         )
       })
 
-      const cancel = Effect.fnUntraced(function*(actor: Account, id: string) {
+      const cancel = Effect.fnUntraced(function* (actor: Account, id: string) {
         const row = yield* own(actor, id)
         const at = yield* now
         if (row.status === "queued") {
@@ -234,7 +269,11 @@ export class Runs extends Context.Service<Runs, {
         return recordOf((yield* Effect.orDie(rows.byId(id)))!)
       })
 
-      const uploadInput = Effect.fnUntraced(function*(actor: Account, name: string, content: Stream.Stream<Uint8Array, TooLarge>) {
+      const uploadInput = Effect.fnUntraced(function* (
+        actor: Account,
+        name: string,
+        content: Stream.Stream<Uint8Array, TooLarge>
+      ) {
         if (!keys.available) return yield* new RunsUnavailable({ detail: "This deployment keeps no sealing key" })
         if (!cleanName(name)) {
           return yield* invalidField("/name", "must be a relative name without empty, . or .. parts", "query")
@@ -244,33 +283,43 @@ export class Runs extends Context.Service<Runs, {
         const hash = createHash("sha256")
         let bytes = 0
         const unavailable = () => new RunsUnavailable({ detail: "The object store or the key service does not answer" })
-        const stored = yield* objects.put(
-          content.pipe(
-            Stream.tap((chunk) =>
-              Effect.suspend(() => {
-                bytes += chunk.length
-                hash.update(chunk)
-                return bytes > maxInputBytes ? Effect.fail(new TooLarge({ detail: "An input has at most 10 MB" })) : Effect.void
-              })
+        const stored = yield* objects
+          .put(
+            content.pipe(
+              Stream.tap((chunk) =>
+                Effect.suspend(() => {
+                  bytes += chunk.length
+                  hash.update(chunk)
+                  return bytes > maxInputBytes
+                    ? Effect.fail(new TooLarge({ detail: "An input has at most 10 MB" }))
+                    : Effect.void
+                })
+              ),
+              Sealing.seal(dataKey, contexts.input(id))
             ),
-            Sealing.seal(dataKey, contexts.input(id))
-          ),
-          { maxBytes: Sealing.sealedSize(maxInputBytes) }
-        ).pipe(Effect.catchTags({ ObjectTooLarge: unavailable, ObjectStoreError: unavailable }))
+            { maxBytes: Sealing.sealedSize(maxInputBytes) }
+          )
+          .pipe(Effect.catchTags({ ObjectTooLarge: unavailable, ObjectStoreError: unavailable }))
         const createdAt = yield* now
         const input = {
           id,
           name,
           bytes,
-          digest: `sha256:${hash.digest("hex")}` as Digest,
+          digest: `sha256:${hash.digest("hex")}`,
           object: stored.digest,
           dataKey: yield* Effect.mapError(keys.wrap(contexts.account(actor.accountId), dataKey), unavailable)
         }
         yield* Effect.orDie(rows.insertInput({ ...input, accountId: actor.accountId, createdAt }))
-        return { id, name, bytes, digest: input.digest, expiresAt: new Date(createdAt.getTime() + inputLifeMs).toISOString() }
+        return {
+          id,
+          name,
+          bytes,
+          digest: input.digest,
+          expiresAt: new Date(createdAt.getTime() + inputLifeMs).toISOString()
+        }
       })
 
-      const output = Effect.fnUntraced(function*(actor: Account, id: string, name: string) {
+      const output = Effect.fnUntraced(function* (actor: Account, id: string, name: string) {
         const row = yield* own(actor, id)
         if (name !== "output.tar") return yield* new NotFound({})
         if (row.outputObject === null) {
@@ -279,10 +328,14 @@ export class Runs extends Context.Service<Runs, {
             : yield* new OutputNotReady({})
         }
         const sealed = (yield* Effect.orDie(rows.secretsOf(id)))!
-        const content = Effect.gen(function*() {
+        const content = Effect.gen(function* () {
           const requestKey = yield* keys.unwrap(contexts.account(row.accountId), sealed.requestKey)
           const privateKey = yield* Sealing.openBytes(requestKey, contexts.recipient(id), sealed.openWith)
-          const dataKey = yield* Sealing.openKey(Buffer.from(privateKey).toString("base64"), contexts.output(id), sealed.outputKey!)
+          const dataKey = yield* Sealing.openKey(
+            Buffer.from(privateKey).toString("base64"),
+            contexts.output(id),
+            sealed.outputKey!
+          )
           const stored = yield* objects.get(row.outputObject as Digest)
           return Sealing.open(dataKey, contexts.output(id))(stored.content)
         })
@@ -292,7 +345,7 @@ export class Runs extends Context.Service<Runs, {
       return Runs.of({
         create,
         list: (actor) => Effect.map(Effect.orDie(rows.newest(actor.accountId, newest)), (found) => found.map(recordOf)),
-        get: Effect.fnUntraced(function*(actor, id) {
+        get: Effect.fnUntraced(function* (actor, id) {
           const { level, row } = yield* readable(actor, id)
           if (level === "staff") return withheld(recordOf(row))
           const opened = yield* Effect.option(Effect.provideContext(openRequest(row), services))
@@ -310,13 +363,13 @@ export class Runs extends Context.Service<Runs, {
 }
 
 /** Uploads that no run took within a day or whose run has ended, and their objects. Called by a cron. */
-export const sweepInputs = Effect.gen(function*() {
+export const sweepInputs = Effect.gen(function* () {
   const rows = yield* RunsSql
   const objects = yield* ObjectStore
   const before = new Date((yield* Clock.currentTimeMillis) - inputLifeMs)
   while (true) {
     const dropped = yield* rows.dropSpentInputs(before, 200)
-    yield* Effect.forEach(dropped, ({ object }) => objects.remove(object as Digest), { discard: true })
+    yield* Effect.forEach(dropped, ({ object }) => objects.remove(object), { discard: true })
     if (dropped.length < 200) return
   }
 })

@@ -12,30 +12,42 @@ export const RunsStatusHttp = HttpApiBuilder.group(Api, "runsStatus", (handlers)
 export const RunsHttp = HttpApiBuilder.group(
   Api,
   "runs",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const runs = yield* Runs
     return handlers
       .handle("create", ({ headers, payload }) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const run = yield* runs.create(yield* Actor, payload, headers["idempotency-key"] ?? null)
           return HttpApiSchema.withHeaders({ body: run, headers: { location: `/api/v1/x/runs/${run.id}` } })
-        }))
+        })
+      )
       .handle("list", () => Effect.flatMap(Actor, (actor) => Effect.map(runs.list(actor), (items) => ({ items }))))
       .handle("uploadInput", ({ payload, query }) =>
         Effect.flatMap(Actor, (actor) =>
-          runs.uploadInput(actor, query.name, Stream.mapError(payload, () => new TooLarge({ detail: "An input has at most 10 MB" })))))
+          runs.uploadInput(
+            actor,
+            query.name,
+            Stream.mapError(payload, () => new TooLarge({ detail: "An input has at most 10 MB" }))
+          )
+        )
+      )
       .handle("get", ({ params }) => Effect.flatMap(Actor, (actor) => runs.get(actor, params.id)))
       .handle("events", ({ headers, params, query }) =>
-        Effect.flatMap(Actor, (actor) => runs.events(actor, params.id, headers["last-event-id"] ?? query.after ?? 0)))
+        Effect.flatMap(Actor, (actor) => runs.events(actor, params.id, headers["last-event-id"] ?? query.after ?? 0))
+      )
       .handle("output", ({ params }) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const { content } = yield* runs.output(yield* Actor, params.id, params.name)
           return HttpApiSchema.withHeaders({
             // A stored object that does not open ends the answer early: half an output never looks like a whole one.
             body: Stream.orDie(content),
-            headers: { "cache-control": "private, no-store", "content-disposition": "attachment; filename=\"output.tar\"" }
+            headers: {
+              "cache-control": "private, no-store",
+              "content-disposition": 'attachment; filename="output.tar"'
+            }
           })
-        }))
+        })
+      )
       .handle("cancel", ({ params }) => Effect.flatMap(Actor, (actor) => runs.cancel(actor, params.id)))
   })
 )

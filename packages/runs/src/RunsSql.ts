@@ -60,7 +60,7 @@ export interface EventRow {
   readonly data: unknown
 }
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const record = sql.literal(`
@@ -78,16 +78,20 @@ const make = Effect.gen(function*() {
   return {
     byId: (id: string) => sql<RunRow>`SELECT ${record} FROM runs WHERE id = ${id}`.pipe(Effect.map(one)),
     byIdempotencyKey: (accountId: string, key: string) =>
-      sql<RunRow>`SELECT ${record} FROM runs WHERE account_id = ${accountId} AND idempotency_key = ${key}`.pipe(Effect.map(one)),
+      sql<RunRow>`SELECT ${record} FROM runs WHERE account_id = ${accountId} AND idempotency_key = ${key}`.pipe(
+        Effect.map(one)
+      ),
     /** A key is good for a day; then it may name another run. */
     expireIdempotencyKey: (accountId: string, key: string, since: Date) =>
       sql`UPDATE runs SET idempotency_key = NULL WHERE account_id = ${accountId} AND idempotency_key = ${key} AND created_at < ${since}`,
     newest: (accountId: string, limit: number) =>
       sql<RunRow>`SELECT ${record} FROM runs WHERE account_id = ${accountId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
     secretsOf: (id: string) =>
-      sql<RunSecretsRow>`SELECT request, request_key, seal_to, open_with, output_key FROM runs WHERE id = ${id}`.pipe(Effect.map(one)),
+      sql<RunSecretsRow>`SELECT request, request_key, seal_to, open_with, output_key FROM runs WHERE id = ${id}`.pipe(
+        Effect.map(one)
+      ),
     queued: sql<{ queued: number }>`SELECT count(*)::integer AS queued FROM runs WHERE status = 'queued'`.pipe(
-      Effect.map(([row]) => row!.queued)
+      Effect.map(([row]) => row.queued)
     ),
 
     /** First come, first served: the oldest queued run that this host can take, if it has room for it. */

@@ -7,11 +7,14 @@ import { Hosts } from "./Hosts.ts"
 import { RunsSql } from "./RunsSql.ts"
 import { termsOf, tiers } from "./Terms.ts"
 
-const ofTiers = <A>(make: (tier: Tier) => A) => Object.fromEntries(tiers.map((tier) => [tier, make(tier)])) as Record<Tier, A>
+const ofTiers = <A>(make: (tier: Tier) => A) =>
+  Object.fromEntries(tiers.map((tier) => [tier, make(tier)])) as Record<Tier, A>
 
-export const runsStatus = Effect.fnUntraced(function*(viewer: Account | null) {
+export const runsStatus = Effect.fnUntraced(function* (viewer: Account | null) {
   const settings = yield* Settings.Settings
-  const [queued, hostsOnline] = yield* Effect.all([Effect.orDie((yield* RunsSql).queued), (yield* Hosts).online], { concurrency: 2 })
+  const [queued, hostsOnline] = yield* Effect.all([Effect.orDie((yield* RunsSql).queued), (yield* Hosts).online], {
+    concurrency: 2
+  })
   const status: RunsStatus = {
     available: (yield* KeyService).available,
     queued,

@@ -8,7 +8,7 @@ import { RunsSql } from "./RunsSql.ts"
 const batch = 200
 
 /** Cancels runs that nobody claimed in time, refunded in full. Spec: JOB-001. */
-export const cancelExpiredRuns = Effect.gen(function*() {
+export const cancelExpiredRuns = Effect.gen(function* () {
   const rows = yield* RunsSql
   const ledger = yield* Ledger
   while (true) {
@@ -39,7 +39,7 @@ export const cancelExpiredRuns = Effect.gen(function*() {
 })
 
 /** Ends active runs whose host is silent past the stale window or retired: error, refunded. Spec: JOB-002. */
-export const closeStaleRuns = Effect.gen(function*() {
+export const closeStaleRuns = Effect.gen(function* () {
   const rows = yield* RunsSql
   const settings = yield* Settings.Settings
   while (true) {

@@ -7,7 +7,7 @@ import { AgentsSql, ScanStarter } from "@quickagents/catalog"
 import type { VersionRow } from "@quickagents/catalog"
 import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
 import { ScanEntity, stageNames } from "@quickagents/schema"
-import type { Digest, StageId, StageResult } from "@quickagents/schema"
+import type { StageId, StageResult } from "@quickagents/schema"
 import { Clock, Effect, Layer, Schedule, Semaphore, Stream } from "effect"
 import type { HttpClient } from "effect/http"
 import { Rpc } from "effect/rpc"
@@ -93,7 +93,7 @@ export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Eff
   })
 
   if (!finished.has("S1")) yield* tell("S1", "running", yield* now)
-  const stored = yield* Effect.orDie((yield* ObjectStore).get(version.archiveDigest as Digest))
+  const stored = yield* Effect.orDie((yield* ObjectStore).get(version.archiveDigest))
   const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
   const opened = yield* archiveStage(archive, limitsOf(settings))
   if (!finished.has("S1")) yield* keep(opened.result)
@@ -149,7 +149,7 @@ export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Eff
   const finishedAt = yield* now
   const manifest = pkg?.manifest
   const ref = `${version.namespace}/${version.name}@${version.version}`
-  const archiveDigest = version.archiveDigest as Digest
+  const archiveDigest = version.archiveDigest
   const report = buildReport({ ref, archive: archiveDigest, manifest, startedAt, finishedAt }, decision)
   const attestation = manifest === undefined ? null : sign(
     makeStatement({

@@ -71,7 +71,7 @@ layer(Live, { excludeTestServices: true })("signing keys", (it) => {
     Effect.gen(function*() {
       const first = yield* starts(1)
       assert.deepStrictEqual(first.list.map(({ keyId, status }) => [keyId, status]), [[first.active, "active"]])
-      assert.isNull(first.list[0]!.retiredAt)
+      assert.isNull(first.list[0].retiredAt)
       const second = yield* starts(2)
       assert.notStrictEqual(second.active, first.active)
       // Nothing carries the first key's signature: there is nothing left to verify with it.

@@ -3,7 +3,18 @@ import { Schema } from "effect"
 import { Multipart } from "effect/http"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated, Idempotent, Identified } from "../Callers.ts"
-import { AgentId, AgentName, clampedLimit, Digest, Handle, IdempotencyKey, Offset, Timestamp, Version, VersionId } from "../Ids.ts"
+import {
+  AgentId,
+  AgentName,
+  clampedLimit,
+  Digest,
+  Handle,
+  IdempotencyKey,
+  Offset,
+  Timestamp,
+  Version,
+  VersionId
+} from "../Ids.ts"
 import { Capabilities, Manifest, Mode } from "../Manifest.ts"
 import {
   Blocked,
@@ -24,7 +35,14 @@ import { access } from "../Scopes.ts"
 export const Visibility = Schema.Literals(["public", "private"]).annotate({ identifier: "Visibility" })
 
 /** Spec: States and transitions, Other states. */
-export const VersionStatus = Schema.Literals(["scanning", "needs_review", "published", "quarantined", "blocked", "yanked"]).annotate({
+export const VersionStatus = Schema.Literals([
+  "scanning",
+  "needs_review",
+  "published",
+  "quarantined",
+  "blocked",
+  "yanked"
+]).annotate({
   identifier: "VersionStatus"
 })
 export type VersionStatus = typeof VersionStatus.Type
@@ -49,7 +67,10 @@ export const CreateAgent = Schema.Struct({
   description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(500))),
   /** Default public. */
   visibility: Schema.optionalKey(Visibility)
-}).annotate({ identifier: "CreateAgent", examples: [{ namespace: "acme", name: "meeting-notes", visibility: "public" as const }] })
+}).annotate({
+  identifier: "CreateAgent",
+  examples: [{ namespace: "acme", name: "meeting-notes", visibility: "public" as const }]
+})
 
 export const PatchAgent = Schema.Struct({
   description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(500))),
@@ -115,7 +136,12 @@ export class AgentReadsGroup extends HttpApiGroup.make("agentReads")
         offset: Schema.optionalKey(Offset),
         limit: Schema.optionalKey(clampedLimit(100, 20))
       },
-      success: Schema.Struct({ items: Schema.Array(Agent), total: Schema.Int, offset: Schema.Int, limit: Schema.Int }).annotate({
+      success: Schema.Struct({
+        items: Schema.Array(Agent),
+        total: Schema.Int,
+        offset: Schema.Int,
+        limit: Schema.Int
+      }).annotate({
         identifier: "AgentList"
       })
     }).annotate(OpenApi.Summary, "List the agents the caller may read"),
@@ -169,8 +195,9 @@ export class AgentReadsGroup extends HttpApiGroup.make("agentReads")
   .middleware(Identified)
   .prefix("/api/v1/agents")
   .annotateEndpointsMerge(access.anyone("agent:read"))
-  .annotateMerge(OpenApi.annotations({ title: "Agents", description: "Read agents, versions, archives, reports and attestations" }))
-{}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Agents", description: "Read agents, versions, archives, reports and attestations" })
+  ) {}
 
 export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
   .add(
@@ -192,8 +219,9 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
     HttpApiEndpoint.post("submit", "/:ns/:name/versions", {
       params: agentParams,
       headers: { "idempotency-key": IdempotencyKey },
-      payload: Schema.Struct({ archive: Multipart.SingleFileSchema })
-        .pipe(HttpApiSchema.asMultipart({ maxParts: 2, maxFileSize: "11 MiB", maxTotalSize: "12 MiB", maxFieldSize: "4 KiB" })),
+      payload: Schema.Struct({ archive: Multipart.SingleFileSchema }).pipe(
+        HttpApiSchema.asMultipart({ maxParts: 2, maxFileSize: "11 MiB", maxTotalSize: "12 MiB", maxFieldSize: "4 KiB" })
+      ),
       success: HttpApiSchema.WithHeaders(AgentVersion.pipe(HttpApiSchema.status(202)), { location: Schema.String }),
       error: [NotFound, TooLarge, VersionExists, VersionsPerDay]
     })
@@ -217,5 +245,4 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
   )
   .middleware(Authenticated)
   .prefix("/api/v1/agents")
-  .annotateMerge(OpenApi.annotations({ title: "Publishing", description: "Create agents and submit versions" }))
-{}
+  .annotateMerge(OpenApi.annotations({ title: "Publishing", description: "Create agents and submit versions" })) {}

@@ -7,7 +7,14 @@ import { Forbidden, NotFound } from "../Problems.ts"
 import { access } from "../Scopes.ts"
 import { Tier } from "./Runs.ts"
 
-export const LedgerReason = Schema.Literals(["run_hold", "run_release", "run", "run_refund", "grant", "cycle_grant"]).annotate({
+export const LedgerReason = Schema.Literals([
+  "run_hold",
+  "run_release",
+  "run",
+  "run_refund",
+  "grant",
+  "cycle_grant"
+]).annotate({
   identifier: "LedgerReason"
 })
 export type LedgerReason = typeof LedgerReason.Type
@@ -78,5 +85,4 @@ export class CreditsGroup extends HttpApiGroup.make("credits")
       .annotate(OpenApi.Summary, "Set the tier of an account or organization")
   )
   .middleware(Authenticated)
-  .annotateMerge(OpenApi.annotations({ title: "Credits", description: "Balances, holds and ledger lines" }))
-{}
+  .annotateMerge(OpenApi.annotations({ title: "Credits", description: "Balances, holds and ledger lines" })) {}

@@ -53,8 +53,7 @@ export class HostEnrolGroup extends HttpApiGroup.make("hostEnrol")
       .annotate(OpenApi.Transform, (operation) => ({ ...operation, security: [{ enrolment: [] }] }))
       .annotate(OpenApi.Summary, "Enrol a sandbox host with its one-use token")
   )
-  .annotateMerge(OpenApi.annotations({ title: "Host enrolment", description: "The one route a sandbox host calls" }))
-{}
+  .annotateMerge(OpenApi.annotations({ title: "Host enrolment", description: "The one route a sandbox host calls" })) {}
 
 export const Host = Schema.Struct({
   id: HostId,
@@ -84,9 +83,13 @@ export const Enrolment = Schema.Struct({
 export type Enrolment = typeof Enrolment.Type
 
 export const CreateEnrolment = Schema.Struct({
-  name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9.-]{0,62}$/u)).pipe(Schema.annotate({ examples: ["rack-3"] })),
+  name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9.-]{0,62}$/u)).pipe(
+    Schema.annotate({ examples: ["rack-3"] })
+  ),
   expiresInSeconds: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 60, maximum: 604_800 })).pipe(Schema.annotate({ description: "Default 3600" }))
+    Schema.Int.check(Schema.isBetween({ minimum: 60, maximum: 604_800 })).pipe(
+      Schema.annotate({ description: "Default 3600" })
+    )
   )
 }).annotate({ identifier: "CreateEnrolment" })
 
@@ -114,7 +117,9 @@ export type PutRunModel = typeof PutRunModel.Type
 
 export class StaffHostsGroup extends HttpApiGroup.make("staffHosts")
   .add(
-    HttpApiEndpoint.get("hosts", "/hosts", { success: Schema.Struct({ items: Schema.Array(Host) }).annotate({ identifier: "HostList" }) })
+    HttpApiEndpoint.get("hosts", "/hosts", {
+      success: Schema.Struct({ items: Schema.Array(Host) }).annotate({ identifier: "HostList" })
+    })
       .annotateMerge(access.staffRead)
       .annotate(OpenApi.Summary, "List sandbox hosts"),
     HttpApiEndpoint.get("enrolments", "/hosts/enrolments", {
@@ -124,7 +129,9 @@ export class StaffHostsGroup extends HttpApiGroup.make("staffHosts")
       .annotate(OpenApi.Summary, "List enrolments, newest first"),
     HttpApiEndpoint.post("createEnrolment", "/hosts/enrolments", {
       payload: CreateEnrolment,
-      success: Schema.Struct({ ...Enrolment.fields, token: Schema.String }).annotate({ identifier: "CreatedEnrolment" }).pipe(HttpApiSchema.status(201))
+      success: Schema.Struct({ ...Enrolment.fields, token: Schema.String })
+        .annotate({ identifier: "CreatedEnrolment" })
+        .pipe(HttpApiSchema.status(201))
     })
       .annotateMerge(access.staffChange)
       .annotate(OpenApi.Summary, "Make a one-use enrolment token"),
@@ -135,7 +142,11 @@ export class StaffHostsGroup extends HttpApiGroup.make("staffHosts")
     })
       .annotateMerge(access.staffChange)
       .annotate(OpenApi.Summary, "Revoke an open enrolment"),
-    HttpApiEndpoint.post("retire", "/hosts/:host/retire", { params: { host: HostId }, success: Host, error: [NotFound, HostRetired] })
+    HttpApiEndpoint.post("retire", "/hosts/:host/retire", {
+      params: { host: HostId },
+      success: Host,
+      error: [NotFound, HostRetired]
+    })
       .annotateMerge(access.staffChange)
       .annotate(OpenApi.Summary, "Retire a host for good; runs it holds end as error"),
     HttpApiEndpoint.get("model", "/model", { success: RunModel, error: NotFound })
@@ -150,5 +161,4 @@ export class StaffHostsGroup extends HttpApiGroup.make("staffHosts")
   )
   .middleware(Authenticated)
   .prefix("/api/v1/x/runs/staff")
-  .annotateMerge(OpenApi.annotations({ title: "Hosts", description: "Platform staff: sandbox hosts and the model" }))
-{}
+  .annotateMerge(OpenApi.annotations({ title: "Hosts", description: "Platform staff: sandbox hosts and the model" })) {}

@@ -34,8 +34,9 @@ export class AuthGroup extends HttpApiGroup.make("auth")
       .annotateMerge(access.sessionUnverified)
       .annotate(OpenApi.Summary, "End this browser session")
   )
-  .annotateMerge(OpenApi.annotations({ title: "Sign-in", description: "Sign-in through the configured OpenID Connect provider" }))
-{}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Sign-in", description: "Sign-in through the configured OpenID Connect provider" })
+  ) {}
 
 export const Membership = Schema.Struct({
   org: Handle,
@@ -69,10 +70,16 @@ export const TokenRecord = Schema.Struct({
 export type TokenRecord = typeof TokenRecord.Type
 
 export const CreateToken = Schema.Struct({
-  name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100)).pipe(Schema.annotate({ examples: ["laptop"] })),
-  scopes: Schema.Array(Scope).check(Schema.isMinLength(1)).pipe(Schema.annotate({ examples: [["agent:read", "run:write"]] })),
+  name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100)).pipe(
+    Schema.annotate({ examples: ["laptop"] })
+  ),
+  scopes: Schema.Array(Scope)
+    .check(Schema.isMinLength(1))
+    .pipe(Schema.annotate({ examples: [["agent:read", "run:write"]] })),
   expiresInDays: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 366 })).pipe(Schema.annotate({ description: "Default 90" }))
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 366 })).pipe(
+      Schema.annotate({ description: "Default 90" })
+    )
   )
 }).annotate({ identifier: "CreateToken" })
 
@@ -99,11 +106,18 @@ export class UserGroup extends HttpApiGroup.make("user")
     HttpApiEndpoint.get("listTokens", "/tokens", { success: Schema.Struct({ items: Schema.Array(TokenRecord) }) })
       .annotateMerge(access.account("user:profile"))
       .annotate(OpenApi.Summary, "List the caller's personal access tokens"),
-    HttpApiEndpoint.post("createToken", "/tokens", { payload: CreateToken, success: CreatedToken.pipe(HttpApiSchema.status(201)) })
+    HttpApiEndpoint.post("createToken", "/tokens", {
+      payload: CreateToken,
+      success: CreatedToken.pipe(HttpApiSchema.status(201))
+    })
       .annotateMerge(access.session)
       .annotate(OpenApi.Summary, "Mint a personal access token")
       .annotate(OpenApi.Description, "A token cannot mint a token: browser session only."),
-    HttpApiEndpoint.delete("revokeToken", "/tokens/:id", { params: { id: TokenId }, success: HttpApiSchema.NoContent, error: NotFound })
+    HttpApiEndpoint.delete("revokeToken", "/tokens/:id", {
+      params: { id: TokenId },
+      success: HttpApiSchema.NoContent,
+      error: NotFound
+    })
       .annotateMerge(access.account("user:profile"))
       .annotate(OpenApi.Summary, "Revoke a personal access token"),
     HttpApiEndpoint.get("listSessions", "/sessions", { success: Schema.Struct({ items: Schema.Array(SessionRecord) }) })
@@ -119,5 +133,6 @@ export class UserGroup extends HttpApiGroup.make("user")
   )
   .middleware(Authenticated)
   .prefix("/api/v1/user")
-  .annotateMerge(OpenApi.annotations({ title: "User", description: "The caller's own account, sessions and tokens" }))
-{}
+  .annotateMerge(
+    OpenApi.annotations({ title: "User", description: "The caller's own account, sessions and tokens" })
+  ) {}

@@ -33,8 +33,7 @@ export class MetaGroup extends HttpApiGroup.make("meta")
       .annotateMerge(access.anyone())
       .annotate(OpenApi.Summary, "What this deployment offers")
   )
-  .annotateMerge(OpenApi.annotations({ title: "Meta", description: "What a deployment is and offers" }))
-{}
+  .annotateMerge(OpenApi.annotations({ title: "Meta", description: "What a deployment is and offers" })) {}
 
 export const KeySet = Schema.Struct({ keys: Schema.Array(SigningKey) }).annotate({ identifier: "KeySet" })
 
@@ -49,5 +48,6 @@ export class WellKnownGroup extends HttpApiGroup.make("wellKnown")
       .annotateMerge(access.anyone())
       .annotate(OpenApi.Summary, "Keys that sign attestations: active and retired")
   )
-  .annotateMerge(OpenApi.annotations({ title: "Well-known", description: "Addresses that clients look up by convention" }))
-{}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Well-known", description: "Addresses that clients look up by convention" })
+  ) {}

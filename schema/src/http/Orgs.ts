@@ -3,7 +3,15 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated } from "../Callers.ts"
 import { clampedLimit, Handle, OrgId, Timestamp } from "../Ids.ts"
-import { AlreadyAMember, EmailUnverified, Forbidden, LastAdmin, NameTaken, NotFound, StaffOrgDomain } from "../Problems.ts"
+import {
+  AlreadyAMember,
+  EmailUnverified,
+  Forbidden,
+  LastAdmin,
+  NameTaken,
+  NotFound,
+  StaffOrgDomain
+} from "../Problems.ts"
 import { access } from "../Scopes.ts"
 
 export const OrgRole = Schema.Literals(["owner", "admin", "member"]).annotate({ identifier: "OrgRole" })
@@ -26,7 +34,12 @@ export const CreateOrg = Schema.Struct({
   displayName: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100)))
 }).annotate({ identifier: "CreateOrg", examples: [{ handle: "acme", displayName: "Acme" }] })
 
-export const Member = Schema.Struct({ handle: Handle, displayName: Schema.String, role: OrgRole, since: Timestamp }).annotate({
+export const Member = Schema.Struct({
+  handle: Handle,
+  displayName: Schema.String,
+  role: OrgRole,
+  since: Timestamp
+}).annotate({
   identifier: "Member"
 })
 export type Member = typeof Member.Type
@@ -65,7 +78,10 @@ export class OrgsGroup extends HttpApiGroup.make("orgs")
       .annotate(OpenApi.Summary, "List the members"),
     HttpApiEndpoint.put("putMember", "/:org/members/:handle", {
       params: { org: Handle, handle: Handle },
-      payload: Schema.Struct({ role: OrgRole }).annotate({ identifier: "PutMember", examples: [{ role: "member" as const }] }),
+      payload: Schema.Struct({ role: OrgRole }).annotate({
+        identifier: "PutMember",
+        examples: [{ role: "member" as const }]
+      }),
       success: Member,
       error: [NotFound, Forbidden, LastAdmin, AlreadyAMember, StaffOrgDomain]
     })
@@ -94,5 +110,6 @@ export class OrgsGroup extends HttpApiGroup.make("orgs")
   )
   .middleware(Authenticated)
   .prefix("/api/v1/orgs")
-  .annotateMerge(OpenApi.annotations({ title: "Organizations", description: "Organizations, their members and audit log" }))
-{}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Organizations", description: "Organizations, their members and audit log" })
+  ) {}

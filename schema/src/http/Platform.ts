@@ -10,7 +10,10 @@ import { AgentVersion } from "./Agents.ts"
 const Decision = Schema.Struct({
   version: Version,
   reason: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
-}).annotate({ identifier: "VersionDecision", examples: [{ version: "1.2.0", reason: "Confirmed report of exfiltration." }] })
+}).annotate({
+  identifier: "VersionDecision",
+  examples: [{ version: "1.2.0", reason: "Confirmed report of exfiltration." }]
+})
 
 const params = { ns: Handle, name: AgentName }
 
@@ -38,8 +41,7 @@ export class PlatformGroup extends HttpApiGroup.make("platform")
   .prefix("/api/v1/platform/agents")
   .annotateEndpointsMerge(access.staffChange)
   .middleware(Authenticated)
-  .annotateMerge(OpenApi.annotations({ title: "Platform", description: "Platform staff: quarantine and block" }))
-{}
+  .annotateMerge(OpenApi.annotations({ title: "Platform", description: "Platform staff: quarantine and block" })) {}
 
 export class ReviewGroup extends HttpApiGroup.make("review")
   .add(
@@ -52,7 +54,10 @@ export class ReviewGroup extends HttpApiGroup.make("review")
       payload: Schema.Struct({
         decision: Schema.Literals(["publish", "block"]),
         reason: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
-      }).annotate({ identifier: "ReviewDecision", examples: [{ decision: "publish" as const, reason: "False positive of S8." }] }),
+      }).annotate({
+        identifier: "ReviewDecision",
+        examples: [{ decision: "publish" as const, reason: "False positive of S8." }]
+      }),
       success: AgentVersion,
       error: [NotFound, Forbidden, VersionNotPublished]
     }).annotate(OpenApi.Summary, "Publish or block a version that was held for review; never one's own")
@@ -60,5 +65,4 @@ export class ReviewGroup extends HttpApiGroup.make("review")
   .prefix("/api/v1/review")
   .annotateEndpointsMerge(access.account("review:act"))
   .middleware(Authenticated)
-  .annotateMerge(OpenApi.annotations({ title: "Review", description: "Decisions on versions that the gate held" }))
-{}
+  .annotateMerge(OpenApi.annotations({ title: "Review", description: "Decisions on versions that the gate held" })) {}

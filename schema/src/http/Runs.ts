@@ -27,7 +27,14 @@ import { access } from "../Scopes.ts"
 export const Tier = Schema.Literals(["standard", "pro", "business", "enterprise"]).annotate({ identifier: "Tier" })
 export type Tier = typeof Tier.Type
 
-export const RunKind = Schema.Literals(["run", "session", "knowledge_build", "draft", "revision", "voice_build"]).annotate({
+export const RunKind = Schema.Literals([
+  "run",
+  "session",
+  "knowledge_build",
+  "draft",
+  "revision",
+  "voice_build"
+]).annotate({
   identifier: "RunKind"
 })
 export type RunKind = typeof RunKind.Type
@@ -115,17 +122,31 @@ const KiB64 = 65_536
 
 export const CreateRun = Schema.Struct({
   ref: AgentRef,
-  task: Schema.optionalKey(Schema.String.pipe(Schema.annotate({ description: `The text the agent receives, at most ${KiB64} bytes` }))),
-  intake: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown).pipe(Schema.annotate({ description: "The release's intake answers" }))),
-  inputs: Schema.optionalKey(Schema.Array(InputId).pipe(Schema.annotate({ description: "At most 20 uploaded inputs" }))),
-  knowledge: Schema.optionalKey(Schema.Array(Schema.String).pipe(Schema.annotate({ description: "At most 5 packs, each once" }))),
+  task: Schema.optionalKey(
+    Schema.String.pipe(Schema.annotate({ description: `The text the agent receives, at most ${KiB64} bytes` }))
+  ),
+  intake: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Unknown).pipe(Schema.annotate({ description: "The release's intake answers" }))
+  ),
+  inputs: Schema.optionalKey(
+    Schema.Array(InputId).pipe(Schema.annotate({ description: "At most 20 uploaded inputs" }))
+  ),
+  knowledge: Schema.optionalKey(
+    Schema.Array(Schema.String).pipe(Schema.annotate({ description: "At most 5 packs, each once" }))
+  ),
   voice: Schema.optionalKey(Schema.Boolean),
   mode: Schema.optionalKey(Mode),
   ask_optional_secrets: Schema.optionalKey(Schema.Boolean)
 }).annotate({ identifier: "CreateRun", examples: [{ ref: "demo/csv-summary", task: "Summarise the attached table." }] })
 export type CreateRun = typeof CreateRun.Type
 
-export const RunInput = Schema.Struct({ id: InputId, name: Schema.String, bytes: Schema.Int, digest: Digest, expiresAt: Timestamp }).annotate({
+export const RunInput = Schema.Struct({
+  id: InputId,
+  name: Schema.String,
+  bytes: Schema.Int,
+  digest: Digest,
+  expiresAt: Timestamp
+}).annotate({
   identifier: "RunInput"
 })
 
@@ -189,8 +210,9 @@ export class RunsStatusGroup extends HttpApiGroup.make("runsStatus")
       .annotateMerge(access.anyone())
       .annotate(OpenApi.Summary, "Can this deployment take runs, and on which terms")
   )
-  .annotateMerge(OpenApi.annotations({ title: "Runs status", description: "What anyone may know about hosted runs here" }))
-{}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Runs status", description: "What anyone may know about hosted runs here" })
+  ) {}
 
 export class RunsGroup extends HttpApiGroup.make("runs")
   .add(
@@ -218,11 +240,17 @@ export class RunsGroup extends HttpApiGroup.make("runs")
       .middleware(Idempotent)
       .annotateMerge(access.account("run:write"))
       .annotate(OpenApi.Summary, "Ask for a hosted run of a published release"),
-    HttpApiEndpoint.get("list", "/", { success: Schema.Struct({ items: Schema.Array(Run) }).annotate({ identifier: "RunList" }) })
+    HttpApiEndpoint.get("list", "/", {
+      success: Schema.Struct({ items: Schema.Array(Run) }).annotate({ identifier: "RunList" })
+    })
       .annotateMerge(access.account("run:read"))
       .annotate(OpenApi.Summary, "The caller's newest fifty runs"),
     HttpApiEndpoint.post("uploadInput", "/inputs", {
-      query: { name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)).pipe(Schema.annotate({ description: "Relative name in the workspace", examples: ["sales.csv"] })) },
+      query: {
+        name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)).pipe(
+          Schema.annotate({ description: "Relative name in the workspace", examples: ["sales.csv"] })
+        )
+      },
       payload: HttpApiSchema.StreamUint8Array({ contentType: "application/octet-stream", maxBytes: "10 MiB" }),
       success: RunInput.pipe(HttpApiSchema.status(201)),
       error: [TooLarge, RunsUnavailable]
@@ -257,5 +285,9 @@ export class RunsGroup extends HttpApiGroup.make("runs")
   )
   .middleware(Authenticated)
   .prefix("/api/v1/x/runs")
-  .annotateMerge(OpenApi.annotations({ title: "Hosted runs", description: "Queued, paid from held credits, run in a sandbox, returned as one sealed output" }))
-{}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Hosted runs",
+      description: "Queued, paid from held credits, run in a sandbox, returned as one sealed output"
+    })
+  ) {}

@@ -22,12 +22,14 @@ const directory = Effect.acquireRelease(
 
 const started = (parameters: ReadonlyArray<string>) =>
   Effect.acquireRelease(
-    Effect.sync(() => spawn(process.execPath, [main, ...parameters], { stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"] })),
+    Effect.sync(() =>
+      spawn(process.execPath, [main, ...parameters], { stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"] })
+    ),
     (child) => Effect.sync(() => child.kill("SIGKILL"))
   )
 
 const quickagent = (parameters: ReadonlyArray<string>, stdin = "") =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const child = yield* started(parameters)
     child.stdin.end(stdin)
     const ended = new Promise<number | null>((done) => child.once("exit", done))
@@ -40,7 +42,9 @@ const quickagent = (parameters: ReadonlyArray<string>, stdin = "") =>
 const unpacked = (tar: Uint8Array) =>
   Stream.make(tar).pipe(
     Stream.pipeThroughChannel(Tar.decode()),
-    Stream.mapEffect(({ body, header }) => Effect.map(Stream.mkString(Stream.decodeText(body)), (content) => [header.path, content] as const)),
+    Stream.mapEffect(({ body, header }) =>
+      Effect.map(Stream.mkString(Stream.decodeText(body)), (content) => [header.path, content] as const)
+    ),
     Stream.runCollect,
     Effect.map((entries) => new Map(entries))
   )
@@ -48,38 +52,50 @@ const unpacked = (tar: Uint8Array) =>
 const readEnvelope = Schema.decodeUnknownEffect(Schema.fromJsonString(Envelope))
 
 const hostedRun = (place: string, task: string) =>
-  Effect.gen(function*() {
-    const manifest = { schemaVersion: 2, name: "demo/agent", version: "1.0.0", description: "A test.", modes: ["autonomous"], capabilities: { filesystem: { write: ["out.txt"] } }, output: { files: ["out.txt"] } }
+  Effect.gen(function* () {
+    const manifest = {
+      schemaVersion: 2,
+      name: "demo/agent",
+      version: "1.0.0",
+      description: "A test.",
+      modes: ["autonomous"],
+      capabilities: { filesystem: { write: ["out.txt"] } },
+      output: { files: ["out.txt"] }
+    }
     const files = [Tar.file("agent.yaml", JSON.stringify(manifest)), Tar.file("AGENT.md", "Do it.")]
-    const archive = gzipSync(Buffer.concat(yield* Stream.runCollect(Stream.fromIterable(files).pipe(Stream.pipeThroughChannel(Tar.encode())))))
+    const archive = gzipSync(
+      Buffer.concat(yield* Stream.runCollect(Stream.fromIterable(files).pipe(Stream.pipeThroughChannel(Tar.encode()))))
+    )
     mkdirSync(join(place, "workspace"))
     writeFileSync(join(place, "package.tar.gz"), archive)
     const child = yield* started(["run", "--hosted"])
-    child.stdin.end(JSON.stringify({
-      ref: "demo/agent@1.0.0",
-      digest: `sha256:${createHash("sha256").update(archive).digest("hex")}`,
-      archive: join(place, "package.tar.gz"),
-      attestation: null,
-      pinnedKeys: [],
-      task,
-      intake: {},
-      mode: "autonomous",
-      workspace: join(place, "workspace"),
-      inputs: [],
-      secrets: [],
-      caps: { seconds: 60, turns: 9 },
-      model: { provider: "scripted", model: "scripted", socket: join(place, "model.sock") },
-      egressSocket: join(place, "egress.sock"),
-      maxOutputBytes: 1_000_000,
-      runtime: []
-    }))
+    child.stdin.end(
+      JSON.stringify({
+        ref: "demo/agent@1.0.0",
+        digest: `sha256:${createHash("sha256").update(archive).digest("hex")}`,
+        archive: join(place, "package.tar.gz"),
+        attestation: null,
+        pinnedKeys: [],
+        task,
+        intake: {},
+        mode: "autonomous",
+        workspace: join(place, "workspace"),
+        inputs: [],
+        secrets: [],
+        caps: { seconds: 60, turns: 9 },
+        model: { provider: "scripted", model: "scripted", socket: join(place, "model.sock") },
+        egressSocket: join(place, "egress.sock"),
+        maxOutputBytes: 1_000_000,
+        runtime: []
+      })
+    )
     const ended = new Promise<number | null>((done) => child.once("exit", done))
     const pipe = (fd: number) => child.stdio[fd] as Readable & Writable
     const seen: Array<string> = []
     pipe(3).on("data", (chunk: Buffer) => {
       seen.push(chunk.toString())
       // In the third turn the agent waits for longer than this test.
-      if (seen.join("").includes("\"turns\":2")) child.kill("SIGTERM")
+      if (seen.join("").includes('"turns":2')) child.kill("SIGTERM")
     })
     return yield* Effect.promise(async () => {
       const [stdout, tar, code] = await Promise.all([text(child.stdout), buffer(pipe(4)), ended])
@@ -89,61 +105,108 @@ const hostedRun = (place: string, task: string) =>
 
 describe("quickagent run", () => {
   it.live("runs the example that reads a table, and writes report, result and envelope", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const output = join(yield* directory, "out.tar")
       const sales = join(examples, "csv-summary/sample/sales.csv")
-      const { code, stderr, stdout } = yield* quickagent(["run", join(examples, "csv-summary"), "--unverified", "--input", sales, "--output", output])
-      assert.deepEqual([code, stderr.trim().split("\n")], [0, ["fetch", "verify", "policy", "compile", "gateway", "harness", "output"]])
+      const { code, stderr, stdout } = yield* quickagent([
+        "run",
+        join(examples, "csv-summary"),
+        "--unverified",
+        "--input",
+        sales,
+        "--output",
+        output
+      ])
+      assert.deepEqual(
+        [code, stderr.trim().split("\n")],
+        [0, ["fetch", "verify", "policy", "compile", "gateway", "harness", "output"]]
+      )
       assert.strictEqual((JSON.parse(stdout) as { report: string }).report, "report.md")
       const files = yield* unpacked(readFileSync(output))
       assert.deepEqual([...files.keys()], ["report.md", "result.json", "envelope.json"])
       assert.include(files.get("report.md"), "north,2026-01,1200")
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.live("runs the example that takes intake answers, with the task from stdin, and prints the envelope", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { code, stdout } = yield* quickagent(
-        ["run", join(examples, "release-notes"), "--unverified", "--intake", "product=Widget", "--intake", "version=2", "--task", "-", "--json"],
+        [
+          "run",
+          join(examples, "release-notes"),
+          "--unverified",
+          "--intake",
+          "product=Widget",
+          "--intake",
+          "version=2",
+          "--task",
+          "-",
+          "--json"
+        ],
         "- starts faster"
       )
       const envelope = yield* readEnvelope(stdout)
       assert.deepEqual([code, envelope.result], [0, "The notes of Widget 2 are in RELEASE_NOTES.md."])
-      assert.deepEqual(envelope.outputs.map(({ path }) => path), ["RELEASE_NOTES.md", "result.json"])
-    }))
+      assert.deepEqual(
+        envelope.outputs.map(({ path }) => path),
+        ["RELEASE_NOTES.md", "result.json"]
+      )
+    })
+  )
 
   it.live("exits with the class of the end, and says what to do", () =>
-    Effect.gen(function*() {
-      const ends = (...parameters: ReadonlyArray<string>) => Effect.map(quickagent(["run", ...parameters]), ({ code, stderr }) => [code, stderr] as const)
+    Effect.gen(function* () {
+      const ends = (...parameters: ReadonlyArray<string>) =>
+        Effect.map(quickagent(["run", ...parameters]), ({ code, stderr }) => [code, stderr] as const)
       const notes = join(examples, "release-notes")
       const [unattested, missing, wrong, flag] = yield* Effect.all(
-        [ends(notes), ends(notes, "--unverified"), ends(notes, "--provider", "anthropic", "--unverified"), ends("--no-such-flag")],
+        [
+          ends(notes),
+          ends(notes, "--unverified"),
+          ends(notes, "--provider", "anthropic", "--unverified"),
+          ends("--no-such-flag")
+        ],
         { concurrency: 2 }
       )
-      assert.deepEqual([unattested[0], missing[0], wrong[0], flag[0]], [exitCodes.verify, exitCodes.compile, exitCodes.usage, exitCodes.usage])
+      assert.deepEqual(
+        [unattested[0], missing[0], wrong[0], flag[0]],
+        [exitCodes.verify, exitCodes.compile, exitCodes.usage, exitCodes.usage]
+      )
       assert.include(unattested[1], "say --unverified")
       assert.include(missing[1], "product is required")
       assert.include(wrong[1], "needs --model")
-    }))
+    })
+  )
 
   it.live("a hosted run that is asked to end still writes its output, its usage and its envelope", () =>
-    Effect.gen(function*() {
-      const steps = [{ tokens: { input: 30, output: 4 } }, { call: "fs_write", args: { path: "out.txt", content: "so far" } }, { call: "fs_list" }, { wait: 60_000 }]
-      const { code, narrated, stdout, tar } = yield* hostedRun(yield* directory, `\`\`\`script\n${JSON.stringify(steps)}\n\`\`\``)
+    Effect.gen(function* () {
+      const steps = [
+        { tokens: { input: 30, output: 4 } },
+        { call: "fs_write", args: { path: "out.txt", content: "so far" } },
+        { call: "fs_list" },
+        { wait: 60_000 }
+      ]
+      const { code, narrated, stdout, tar } = yield* hostedRun(
+        yield* directory,
+        `\`\`\`script\n${JSON.stringify(steps)}\n\`\`\``
+      )
       const envelope = yield* readEnvelope(stdout)
       assert.strictEqual(code, exitCodes.harness)
       assert.deepEqual([envelope.error?.class, envelope.reason], ["interrupted", "interrupted"])
       assert.isAtLeast(envelope.usage.inputTokens, 30)
-      assert.include(narrated, "{\"type\":\"started\"}\n")
+      assert.include(narrated, '{"type":"started"}\n')
       const files = yield* unpacked(tar)
       assert.deepEqual([...files.keys()], ["out.txt", "envelope.json"])
       assert.strictEqual(files.get("out.txt"), "so far")
       assert.deepEqual(JSON.parse(files.get("envelope.json")!), JSON.parse(stdout))
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.live("what is no hosted request is a usage error that repeats nothing of it", () =>
-    Effect.gen(function*() {
-      const { code, stderr, stdout } = yield* quickagent(["run", "--hosted"], "{\"secrets\":\"hush-hush\"}")
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* quickagent(["run", "--hosted"], '{"secrets":"hush-hush"}')
       assert.deepEqual([code, stdout], [exitCodes.usage, ""])
       assert.notInclude(stderr, "hush-hush")
-    }))
+    })
+  )
 })

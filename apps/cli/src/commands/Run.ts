@@ -18,7 +18,8 @@ const maxOutputBytes = 1024 * 1024 * 1024
 /** The command line asks for something that cannot be done. */
 class UsageWrong extends Schema.TaggedError<UsageWrong>()("UsageWrong", { message: Schema.String }) {}
 
-const optional = <A>(flag: Flag.Flag<A>, description: string) => flag.pipe(Flag.withDescription(description), Flag.optional)
+const optional = <A>(flag: Flag.Flag<A>, description: string) =>
+  flag.pipe(Flag.withDescription(description), Flag.optional)
 
 const flags = {
   package: Argument.String("package").pipe(
@@ -38,7 +39,9 @@ const flags = {
     Flag.atLeast(0)
   ),
   provider: Flag.Literals("provider", ["scripted", "anthropic", "openai", "openai-compatible"]).pipe(
-    Flag.withDescription("Who serves the model. The key is read from QUICKAGENT_MODEL_KEY; scripted follows a script and needs neither key nor network"),
+    Flag.withDescription(
+      "Who serves the model. The key is read from QUICKAGENT_MODEL_KEY; scripted follows a script and needs neither key nor network"
+    ),
     Flag.withDefault("scripted")
   ),
   model: optional(Flag.String("model"), "Exact model id"),
@@ -58,9 +61,14 @@ const flags = {
     Flag.withDescription("Run a package that nobody attests, such as your own"),
     Flag.withDefault(false)
   ),
-  json: Flag.Boolean("json").pipe(Flag.withDescription("Print the whole envelope instead of the result"), Flag.withDefault(false)),
+  json: Flag.Boolean("json").pipe(
+    Flag.withDescription("Print the whole envelope instead of the result"),
+    Flag.withDefault(false)
+  ),
   hosted: Flag.Boolean("hosted").pipe(
-    Flag.withDescription("Used by sandbox hosts: a request on stdin, narration on descriptor 3, the output tar on 4, the envelope on stdout"),
+    Flag.withDescription(
+      "Used by sandbox hosts: a request on stdin, narration on descriptor 3, the output tar on 4, the envelope on stdout"
+    ),
     Flag.withDefault(false)
   )
 }
@@ -68,7 +76,8 @@ type Input = Command.Command.Config.Infer<typeof flags>
 
 const wrong = (message: string) => new UsageWrong({ message })
 
-const readText = (path: string) => Effect.tryPromise({ try: () => readFile(path, "utf8"), catch: () => wrong(`${path} cannot be read`) })
+const readText = (path: string) =>
+  Effect.tryPromise({ try: () => readFile(path, "utf8"), catch: () => wrong(`${path} cannot be read`) })
 
 const readJson = <A>(path: string, schema: Schema.ConstraintDecoder<A>, expected: string) =>
   Effect.flatMap(readText(path), Schema.decodeUnknownEffect(Schema.fromJsonString(schema))).pipe(
@@ -79,7 +88,7 @@ const given = <A>(option: Option.Option<A>): A | undefined => Option.getOrUndefi
 
 /** What the package must be. Without an attestation the step `verify` refuses it. */
 const attestedBy = (input: Input): Effect.Effect<Pick<RunRequest, "release">, UsageWrong> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const attestation = given(input.attestation)
     const pin = given(input.pin)
     if (input.unverified) {
@@ -108,7 +117,9 @@ const taskOf = (input: Input): Effect.Effect<string, UsageWrong> => {
 const secretsOf = (names: ReadonlyArray<string>): Effect.Effect<RunRequest["secrets"], UsageWrong> =>
   Effect.forEach(names, (name) => {
     const value = process.env[name]
-    return value === undefined ? Effect.fail(wrong(`${name} is not in the environment`)) : Effect.succeed({ name, value, deliver: "env" as const })
+    return value === undefined
+      ? Effect.fail(wrong(`${name} is not in the environment`))
+      : Effect.succeed({ name, value, deliver: "env" as const })
   })
 
 const modelOf = (input: Input): Effect.Effect<RunRequest["model"], UsageWrong> => {
@@ -126,7 +137,7 @@ const modelOf = (input: Input): Effect.Effect<RunRequest["model"], UsageWrong> =
 }
 
 const workspaceWith = (inputs: ReadonlyArray<string>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const names = inputs.map((source) => basename(source))
     if (new Set(names).size < names.length) return yield* wrong("Two inputs have the same name")
     const workspace = yield* Effect.acquireRelease(
@@ -144,11 +155,13 @@ const workspaceWith = (inputs: ReadonlyArray<string>) =>
 
 const shown = (envelope: Envelope, json: boolean): string | undefined => {
   if (json) return JSON.stringify(envelope)
-  return typeof envelope.result === "string" || envelope.result === undefined ? envelope.result : JSON.stringify(envelope.result, null, 2)
+  return typeof envelope.result === "string" || envelope.result === undefined
+    ? envelope.result
+    : JSON.stringify(envelope.result, null, 2)
 }
 
 const runLocal = (input: Input): Effect.Effect<number> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const path = given(input.package)
     if (path === undefined) return yield* wrong("Name the package to run: a directory or a .tgz")
     if (input.timeout < 1 || input.maxTurns < 1) return yield* wrong("--timeout and --max-turns are at least 1")
@@ -157,7 +170,8 @@ const runLocal = (input: Input): Effect.Effect<number> =>
       package: path,
       ...(yield* attestedBy(input)),
       task: yield* taskOf(input),
-      intake: file === undefined ? {} : yield* readJson(file, Schema.Record(Schema.String, Schema.Unknown), "answers by id"),
+      intake:
+        file === undefined ? {} : yield* readJson(file, Schema.Record(Schema.String, Schema.Unknown), "answers by id"),
       typedIntake: given(input.intake) ?? {},
       mode: "autonomous",
       ...(yield* workspaceWith(input.input)),
@@ -175,7 +189,9 @@ const runLocal = (input: Input): Effect.Effect<number> =>
     const result = shown(envelope, input.json)
     if (result !== undefined) yield* Console.log(result)
     if (envelope.error !== undefined) {
-      yield* Console.error(`${envelope.exitClass} (${envelope.reason ?? "no reason"}) at ${envelope.stage ?? "no step"}: ${envelope.error.message}`)
+      yield* Console.error(
+        `${envelope.exitClass} (${envelope.reason ?? "no reason"}) at ${envelope.stage ?? "no step"}: ${envelope.error.message}`
+      )
     }
     if (envelope.reason === "attestation-missing") {
       yield* Console.error("Name --attestation and --pin, or say --unverified for a package that you trust.")
@@ -192,22 +208,27 @@ const runLocal = (input: Input): Effect.Effect<number> =>
 const description = `Run a QuickAgent package on this machine.
 
 The result goes to stdout, one line per step to stderr. The exit code is the class of the run's end:
-${Object.entries(exitCodes).map(([name, code]) => `${code} ${name}`).join(", ")}.`
+${Object.entries(exitCodes)
+  .map(([name, code]) => `${code} ${name}`)
+  .join(", ")}.`
 
 export const runCommand = Command.make("run", flags, (input) =>
-  Effect.gen(function*() {
-    process.exitCode = yield* (input.hosted ? runHosted : runLocal(input))
-  })).pipe(
-    Command.withDescription(description),
-    Command.withShortDescription("Run a package on this machine"),
-    Command.withExamples([
-      {
-        command: "quickagent run examples/csv-summary --unverified --input examples/csv-summary/sample/sales.csv --output out.tar",
-        description: "Run an example offline, with the scripted model"
-      },
-      {
-        command: "quickagent run notes.tgz --attestation notes.dsse.json --pin keys.json --provider anthropic --model <id> --task-file task.md",
-        description: "Run an attested release"
-      }
-    ])
-  )
+  Effect.gen(function* () {
+    process.exitCode = yield* input.hosted ? runHosted : runLocal(input)
+  })
+).pipe(
+  Command.withDescription(description),
+  Command.withShortDescription("Run a package on this machine"),
+  Command.withExamples([
+    {
+      command:
+        "quickagent run examples/csv-summary --unverified --input examples/csv-summary/sample/sales.csv --output out.tar",
+      description: "Run an example offline, with the scripted model"
+    },
+    {
+      command:
+        "quickagent run notes.tgz --attestation notes.dsse.json --pin keys.json --provider anthropic --model <id> --task-file task.md",
+      description: "Run an attested release"
+    }
+  ])
+)

@@ -19,7 +19,7 @@ import { developmentSecrets } from "./DevelopmentSecrets.ts"
 import { closedTo, databaseUrl } from "./EmbeddedDatabase.ts"
 import type { DatabaseOptions } from "./EmbeddedDatabase.ts"
 import { signInAs } from "./HeadlessSignIn.ts"
-import { choosePorts, isFree } from "./Ports.ts"
+import { choosePorts, isFree, isListening } from "./Ports.ts"
 import type { Ports } from "./Ports.ts"
 import { runToEnd, ServiceFailed, supervise } from "./Supervisor.ts"
 
@@ -197,7 +197,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function*(
       },
       // Both: after a restart the registry still counts the host that it saw a minute ago.
       ready: Effect.zipWith(
-        Effect.map(isFree(ports.host), (free) => !free),
+        isListening(ports.host),
         answers(`${baseUrl}/api/v1/x/runs/status`, async (response) => Option.isSome(takesRuns(await response.json()))),
         (listens, online) => listens && online
       ),

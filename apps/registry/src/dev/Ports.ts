@@ -1,6 +1,6 @@
 /** Loopback ports of a development stack. They are kept between starts, since hosts and cookies remember them. */
 import { Effect } from "effect"
-import { createServer } from "node:net"
+import { connect, createServer } from "node:net"
 import type { Server } from "node:net"
 
 export interface Ports {
@@ -25,6 +25,17 @@ const hold = (port: number) =>
 
 export const isFree = (port: number): Effect.Effect<boolean> =>
   Effect.scoped(Effect.map(hold(port), (found) => found !== undefined))
+
+/** Whether somebody answers there. Asked by connecting: listening would take the port from whom one waits for. */
+export const isListening = (port: number): Effect.Effect<boolean> =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(port, "127.0.0.1")
+    const answer = (listens: boolean) => {
+      socket.destroy()
+      resume(Effect.succeed(listens))
+    }
+    socket.once("connect", () => answer(true)).once("error", () => answer(false))
+  })
 
 /** The ports of the last start where they are still free, others where not. */
 export const choosePorts = (last: Ports | undefined): Effect.Effect<Ports> => {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-export default Effect.gen(function*() {
+export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // Leases only: what a crash of PostgreSQL loses here is at most one window.
   yield* sql`CREATE UNLOGGED TABLE rate_windows (

@@ -6,16 +6,18 @@ import { inject } from "vitest"
 import * as Database from "../Database.ts"
 
 /** Connection string of a fresh, empty database that is dropped when the scope closes. */
-export const freshDatabaseUrl = Effect.gen(function*() {
+export const freshDatabaseUrl = Effect.gen(function* () {
   const server = inject("postgresUrl")
   const name = `test_${randomBytes(6).toString("hex")}`
   const admin = PgClient.layer({ url: Redacted.make(`${server}/postgres`), maxConnections: 1 })
   const statement = (text: string) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* sql.unsafe(text)
     }).pipe(Effect.provide(admin), Effect.orDie)
-  yield* Effect.acquireRelease(statement(`CREATE DATABASE ${name}`), () => statement(`DROP DATABASE ${name} WITH (FORCE)`))
+  yield* Effect.acquireRelease(statement(`CREATE DATABASE ${name}`), () =>
+    statement(`DROP DATABASE ${name} WITH (FORCE)`)
+  )
   return `${server}/${name}`
 })
 

@@ -1,0 +1,81 @@
+/**
+ * Sandboxes that wait for a run: their runner has loaded before there is one,
+ * which is most of the time between `Take` and `started`. Each serves one run
+ * and is replaced by another.
+ */
+import { Clock, Effect, Exit, Scope } from "effect"
+import type { Sandbox } from "./Sandbox.ts"
+
+/** The state is compared with what is wanted this often. */
+const rhythm = "200 millis"
+/** What the sandbox sees of the host is from the time it was made. */
+const maxAgeMs = 10 * 60_000
+/** A runner that does not say that it has loaded is left alone after this, and serves all the same. */
+const loadingPatience = "30 seconds"
+/** Between a sandbox that cannot be made, or whose runner ended without a run, and the next attempt. */
+const failurePause = "10 seconds"
+
+interface Waiting {
+  readonly sandbox: Sandbox
+  readonly scope: Scope.Closeable
+  readonly since: number
+}
+
+export interface Warmth {
+  /** How many shall wait. */
+  readonly wanted: () => number
+  /** No run is being started, with which the loading of a runner would compete. */
+  readonly quiet: () => boolean
+}
+
+/**
+ * Keeps sandboxes waiting until the scope closes, and answers the effect that
+ * takes one for a run: one that waits, else one that `prepare` makes at that
+ * moment. One after the other is made, never two at a time.
+ */
+export const keepWarm = (
+  prepare: Effect.Effect<Sandbox, never, Scope.Scope>,
+  warmth: Warmth
+): Effect.Effect<Effect.Effect<Sandbox, never, Scope.Scope>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const own = yield* Effect.scope
+    const waiting: Array<Waiting> = []
+
+    const prepareOne = Effect.gen(function* () {
+      const scope = yield* Scope.fork(own)
+      const sandbox = yield* Scope.provide(prepare, scope).pipe(
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+      waiting.push({ sandbox, scope, since: yield* Clock.currentTimeMillis })
+      return sandbox
+    }).pipe(Effect.uninterruptible)
+
+    const removeUnfit = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const fit = waiting.filter(({ sandbox, since }) => !sandbox.gone() && now - since < maxAgeMs)
+      const kept = fit.slice(0, warmth.wanted())
+      const died = waiting.filter(({ sandbox }) => sandbox.gone()).length
+      const removed = waiting.filter((one) => !kept.includes(one))
+      waiting.splice(0, waiting.length, ...kept)
+      yield* Effect.forEach(removed, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+      return died
+    })
+
+    const failed = Effect.logWarning("a waiting sandbox failed").pipe(Effect.andThen(Effect.sleep(failurePause)))
+    const compare = Effect.gen(function* () {
+      if ((yield* removeUnfit) > 0) yield* failed
+      if (waiting.length >= warmth.wanted() || !warmth.quiet()) return
+      const sandbox = yield* prepareOne
+      yield* Effect.timeoutOption(sandbox.loaded, loadingPatience)
+    }).pipe(Effect.catchDefect(() => failed))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(compare, Effect.sleep(rhythm))))
+
+    const takeWaiting = Effect.acquireRelease(
+      Effect.sync(() => {
+        const index = waiting.findIndex(({ sandbox }) => !sandbox.gone())
+        return index === -1 ? undefined : waiting.splice(index, 1)[0]
+      }),
+      (taken, exit) => (taken === undefined ? Effect.void : Scope.close(taken.scope, exit))
+    )
+    return Effect.flatMap(takeWaiting, (taken) => (taken === undefined ? prepare : Effect.succeed(taken.sandbox)))
+  })
