@@ -129,8 +129,9 @@ describe("a request that reaches no handler", () => {
   it("a body that is not JSON, or not the form it says it is, is refused", async () => {
     for (const body of ["", "{", "nonsense", "\u0000"]) {
       const answer = await raw("/api/v1/agents", { method: "POST", body, headers: { "content-type": "application/json" } })
-      const { detail } = await problemOf(answer, 400, "bad-request")
-      expect(detail ?? "").not.toContain("SyntaxError")
+      const { errors } = await problemOf(answer, 422, "validation")
+      expect(errors).toMatchObject([{ in: "body", pointer: "" }])
+      expect(JSON.stringify(errors)).not.toContain("SyntaxError")
     }
     const answer = await raw("/api/v1/agents/bea/plain/versions", {
       method: "POST",
@@ -152,7 +153,7 @@ describe("fields that do not fit", () => {
   const bodies: ReadonlyArray<readonly [method: string, path: string, body: unknown, pointers: ReadonlyArray<string>, who?: "staff"]> = [
     ["POST", "/api/v1/agents", { namespace: "UPPER", name: "", visibility: "hidden", description: "x".repeat(501) }, ["/description", "/name", "/namespace", "/visibility"]],
     ["POST", "/api/v1/agents", {}, ["/name", "/namespace"]],
-    ["POST", "/api/v1/agents", [], ["/"]],
+    ["POST", "/api/v1/agents", [], [""]],
     ["PATCH", "/api/v1/agents/bea/plain", { visibility: 1, description: null }, ["/description", "/visibility"]],
     ["POST", "/api/v1/user/tokens", { name: "", scopes: [], expiresInDays: 0 }, ["/expiresInDays", "/name", "/scopes"]],
     ["POST", "/api/v1/user/tokens", { name: "x", scopes: ["everything"] }, ["/scopes/0"]],

@@ -35,11 +35,10 @@ const milliseconds = (text: string) => {
 const withWrk = async ({ connections, headers, seconds, url }: LoadOptions): Promise<LoadResult> => {
   const { stdout } = await run("wrk", ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...headerArguments(headers), url])
   const found = (pattern: RegExp) => pattern.exec(stdout)?.[1]
-  console.error(stdout)
   return {
     requestsPerSecond: Number(found(/Requests\/sec:\s+([\d.]+)/)),
-    p50Ms: milliseconds(found(/50%\s+(\S+)/)!),
-    p99Ms: milliseconds(found(/99%\s+(\S+)/)!),
+    p50Ms: milliseconds(found(/^ +50% +(\S+)/m)!),
+    p99Ms: milliseconds(found(/^ +99% +(\S+)/m)!),
     failures: Number(found(/Non-2xx or 3xx responses: (\d+)/) ?? 0)
   }
 }

@@ -2,12 +2,16 @@
 import { fromHosted, HostedRequest, narrateTo, run } from "@quickagents/runner"
 import { type Envelope, exitCodes } from "@quickagents/schema"
 import { Console, Effect, Schema } from "effect"
+import { writeSync } from "node:fs"
 import { text } from "node:stream/consumers"
 import { listenForInterruption } from "./Interruption.ts"
 import { writeOutput } from "./OutputTarget.ts"
 
 const narrationFd = 3
 const outputFd = 4
+
+/** Tells the host that nothing is left to load. There may be no request for long. */
+const sayLoaded = Effect.ignore(Effect.try(() => writeSync(narrationFd, '{"type":"loaded"}\n')))
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(HostedRequest))
 
@@ -19,6 +23,7 @@ const printLine = (envelope: Envelope) =>
 /** Answers the process exit code. A request that cannot be read has no envelope: there is no release to name in one. */
 export const runHosted: Effect.Effect<number> = Effect.gen(function* () {
   const interrupted = yield* listenForInterruption
+  yield* sayLoaded
   const request = yield* decode(yield* Effect.promise(() => text(process.stdin)))
   const { envelope, output } = yield* run({
     ...fromHosted(request),

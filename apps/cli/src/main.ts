@@ -1,25 +1,16 @@
 /** The `quickagent` command. */
-import { NodeServices } from "@effect/platform-node"
 import { exitCodes } from "@quickagents/schema"
-import { Cause, Effect, Exit } from "effect"
-import { CliError, Command } from "effect/cli"
-import { runCommand } from "./commands/Run.ts"
+import { Effect, Exit } from "effect"
 
-const quickagent = Command.make("quickagent").pipe(
-  Command.withDescription("Run QuickAgents."),
-  Command.withSubcommands([runCommand])
-)
+const [command, ...flags] = process.argv.slice(2)
+// A sandbox loads this form for every run, and without what only the command line needs.
+const program =
+  command === "run" && flags.includes("--hosted")
+    ? (await import("./RunHosted.ts")).runHosted
+    : (await import("./CommandLine.ts")).commandLine
 
-const exit = await Effect.runPromiseExit(
-  Command.run(quickagent, { version: "0.1.0" }).pipe(Effect.provide(NodeServices.layer))
-)
-if (Exit.isFailure(exit)) {
-  const error = Cause.squash(exit.cause)
-  // The command line itself was wrong and is already explained; anything else is a defect without text of a run.
-  if (CliError.isCliError(error)) process.exitCode = exitCodes.usage
-  else {
-    process.stderr.write("quickagent failed\n")
-    process.exitCode = exitCodes.cli
-  }
-}
-process.exit()
+const exit = await Effect.runPromiseExit(program)
+if (Exit.isSuccess(exit)) process.exit(exit.value)
+// A defect without text of a run.
+process.stderr.write("quickagent failed\n")
+process.exit(exitCodes.cli)

@@ -11,7 +11,7 @@ import { mkdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { HostConfig } from "./HostConfig.ts"
 
-/** Path of the directory, the same inside the sandbox as outside. */
+/** Path of the directory. */
 export const compileCache = ({ dataDir }: HostConfig): string => join(dataDir, "compile-cache")
 
 const maxFillMs = 30_000
@@ -30,7 +30,8 @@ export const fillCompileCache = (config: HostConfig): Effect.Effect<void> =>
     const child = spawn(program!, parameters, {
       cwd: config.workDir,
       env: { NODE_COMPILE_CACHE: compileCache(config) },
-      stdio: "ignore",
+      // The descriptors of a runner, with nothing on stdin.
+      stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
       timeout: maxFillMs,
       killSignal: "SIGKILL",
       signal: interrupted

@@ -4,12 +4,16 @@ import { Deferred, Effect, Fiber, FiberSet, Option, Schema, type Scope, Semaphor
 import { existsSync } from "node:fs"
 import { mkdir, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import type { PinnedKey } from "./HostIdentity.ts"
 import { bubblewrap } from "./Bubblewrap.ts"
+import type { HostConfig } from "./HostConfig.ts"
+import type { PinnedKey } from "./HostIdentity.ts"
+import type { Isolation } from "./Isolation.ts"
 import { readManifest } from "./ManifestReading.ts"
+import type { ObjectCache } from "./ObjectCache.ts"
 import { exitWithoutEnvelope, type StopReason } from "./RunExits.ts"
 import { openRunJournal, type RunJournal } from "./RunJournal.ts"
-import { liveRun, type RunLife } from "./RunLife.ts"
+import { liveRun } from "./RunLife.ts"
+import { keepWarm } from "./WarmSandboxes.ts"
 
 const journalSuffix = ".events"
 const outputSuffix = ".output"
@@ -59,14 +63,22 @@ const recordedTotals = (events: ReadonlyArray<HostEvent>) => {
 const elapsedMs = (events: ReadonlyArray<HostEvent>) =>
   events.length === 0 ? 0 : Date.parse(events.at(-1)!.at) - Date.parse(events[0].at)
 
+export interface HostParts {
+  readonly config: HostConfig
+  readonly isolation: Isolation
+  readonly objects: ObjectCache
+}
+
 /**
  * Reads the journals in `directory`. A run without an end was running when the
  * host's process died, and died with it: that is recorded here.
  */
-export const openHeldRuns = (life: RunLife, directory: string): Effect.Effect<HeldRuns, never, Scope.Scope> =>
+export const openHeldRuns = (
+  { config, isolation, objects }: HostParts,
+  directory: string
+): Effect.Effect<HeldRuns, never, Scope.Scope> =>
   Effect.gen(function* () {
     const runs = new Map<string, HeldRun>()
-    const fibers = yield* FiberSet.make<void>()
     const oneAtATime = yield* Semaphore.make(1)
     let draining = false
 
@@ -120,11 +132,17 @@ export const openHeldRuns = (life: RunLife, directory: string): Effect.Effect<He
     }
 
     const used = () => [...runs.values()].filter(({ journal }) => !journal.ended()).length
+    const sandbox = yield* keepWarm(config, isolation, {
+      wanted: () => (draining ? 0 : Math.min(config.warmRunners, config.capacity - used())),
+      quiet: () => [...runs.values()].every(({ journal }) => journal.events().length > 0)
+    })
+    // Made after the sandboxes, so that the runs end first.
+    const fibers = yield* FiberSet.make<void>()
 
     const refusalOf = (handOff: HandOff): TakeRefused["reason"] | undefined => {
       if (draining) return "draining"
-      if (used() >= life.config.capacity || runs.size >= maxHeldRuns) return "no-slot"
-      if (life.isolation.namespaces && !existsSync(bubblewrap)) return "isolation-unavailable"
+      if (used() >= config.capacity || runs.size >= maxHeldRuns) return "no-slot"
+      if (isolation.namespaces && !existsSync(bubblewrap)) return "isolation-unavailable"
       if (handOff.mode === "interactive" || handOff.secrets.some(({ deliver }) => deliver === "browser"))
         return "unsupported"
       return undefined
@@ -138,21 +156,21 @@ export const openHeldRuns = (life: RunLife, directory: string): Effect.Effect<He
         if (refusal !== undefined) return yield* new TakeRefused({ reason: refusal })
         const inputs = handOff.inputs.map(({ sealed }) => sealed.object)
         const needed = [handOff.archive, ...inputs]
-        if (!needed.every((object) => life.objects.has(object)))
+        if (!needed.every((object) => objects.has(object)))
           return yield* new TakeRefused({ reason: "object-missing" })
-        life.objects.hold(needed)
+        objects.hold(needed)
         const letGo = Effect.suspend(() => {
-          life.objects.release(needed)
+          objects.release(needed)
           // Sealed under a key of this run alone: nobody will ask for them again.
-          return Effect.forEach(inputs, life.objects.discard, { discard: true })
+          return Effect.forEach(inputs, objects.discard, { discard: true })
         })
-        const manifest = yield* readManifest(yield* life.objects.path(handOff.archive))
+        const manifest = yield* readManifest(yield* objects.path(handOff.archive))
         if (Option.isSome(manifest) && manifest.value.capabilities?.browser !== undefined) {
           yield* letGo
           return yield* new TakeRefused({ reason: "unsupported" })
         }
         const run = yield* hold(runId)
-        const lived = liveRun(life, {
+        const lived = liveRun({ sandbox, isolation, objects }, {
           handOff,
           manifest,
           pinnedKeys,
@@ -198,7 +216,7 @@ export const openHeldRuns = (life: RunLife, directory: string): Effect.Effect<He
       idle: FiberSet.awaitEmpty(fibers),
       draining: () => draining,
       held: () => [...runs.keys()],
-      slots: () => ({ total: life.config.capacity, used: used() }),
+      slots: () => ({ total: config.capacity, used: used() }),
       output: (runId) =>
         Option.fromUndefinedOr(runs.get(runId)).pipe(
           Option.flatMap(({ journal }) => sealedIn(journal)),

@@ -1,78 +1,33 @@
 import { assert, describe, it } from "@effect/vitest"
-import { openKey, open as openSeal } from "@quickagents/platform/sealing"
 import { OutboundNetwork } from "@quickagents/platform/outbound"
-import { type HandOff, type HostEvent, type WatchItem } from "@quickagents/schema"
-import { Effect, Exit, Fiber, Logger, Scope, Stream } from "effect"
+import type { HandOff } from "@quickagents/schema"
+import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { findControlGroups } from "./ControlGroups.ts"
 import { startHost } from "./Host.ts"
-import type { HostConfig } from "./HostConfig.ts"
-import { outputContext } from "./SealedOutput.ts"
+import { aHost, aWaitingSandbox, isEvent, openOutput, quiet } from "./TestHost.ts"
 import {
   archiveOf,
   asRegistry,
   bubblewrapMissing,
   certifyHost,
   digestOf,
-  freePort,
   handOffOf,
   makeRegistry,
   manifestText,
   newRunId,
-  placeIdentity,
   push,
   rawRequest,
   registryLeaf,
   rpcClient,
   sealedInput,
-  shownCertificate,
-  testConfig
+  shownCertificate
 } from "./TestRegistry.ts"
 
 const controlGroupsMissing = (await Effect.runPromise(findControlGroups)) === undefined
-
-const quiet = Effect.provide(Logger.layer([]))
-const isEvent = (item: WatchItem): item is HostEvent => "seq" in item
-
-/** A host on a free port with an identity, its registry, a client and a pushed release. */
-const aHost = (change: Partial<HostConfig> = {}) =>
-  Effect.gen(function* () {
-    const port = yield* freePort
-    const config = { ...(yield* testConfig(port)), ...change }
-    const registry = yield* makeRegistry
-    const hostId = yield* placeIdentity(registry, config.dataDir)
-    const scope = yield* Scope.make()
-    const { runs } = yield* Scope.provide(startHost(config), scope).pipe(quiet)
-    yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
-    const archive = yield* archiveOf({ "agent.yaml": manifestText(), "AGENT.md": "Take notes." })
-    assert.strictEqual(yield* push(registry, port, archive), 201)
-    const client = yield* rpcClient(registry, port)
-    const watch = (runId: string, afterSeq = 0) => Stream.filter(client.Watch({ runId, afterSeq }), isEvent)
-    const events = (runId: string, afterSeq = 0) => Stream.runCollect(watch(runId, afterSeq))
-    const exitOf = (runId: string) =>
-      Effect.map(events(runId), (all) => {
-        const last = all.at(-1)!.event
-        assert(last.type === "exited")
-        return last.exit
-      })
-    return { archive, client, config, events, exitOf, hostId, port, registry, runs, scope, watch }
-  })
-
-const openOutput = (handOff: HandOff, privateKey: string, events: ReadonlyArray<HostEvent>, sealed: Uint8Array) =>
-  Effect.gen(function* () {
-    const event = events.map(({ event }) => event).find((event) => event.type === "sealed")
-    assert(event?.type === "sealed")
-    assert.strictEqual(event.digest, digestOf(sealed))
-    assert.strictEqual(event.bytes, sealed.length)
-    const key = yield* openKey(privateKey, outputContext(handOff.runId), event.key)
-    const chunks = yield* Stream.runCollect(Stream.make(sealed).pipe(openSeal(key, outputContext(handOff.runId))))
-    const plain = Buffer.concat(chunks)
-    assert.strictEqual(event.plainBytes, plain.length)
-    return plain
-  })
 
 describe("a host's peers", () => {
   it.live("[HOST-008] only the enrolled registry's certificate is answered, on RPC and raw routes", () =>
@@ -317,11 +272,12 @@ describe("the life of a run", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live.skipIf(bubblewrapMissing)(
-    "in bubblewrap the runner has the workspace and one socket, and no network, files or processes of the host",
-    () =>
+  it.live.skipIf(bubblewrapMissing).each([0, 1])(
+    "in bubblewrap the runner has the workspace and one socket, and no network, files or processes of the host, with %i that wait",
+    (warmRunners) =>
       Effect.gen(function* () {
-        const { archive, client, config, events, port, registry } = yield* aHost()
+        const { archive, client, config, events, port, registry } = yield* aHost({ warmRunners })
+        if (warmRunners > 0) yield* aWaitingSandbox(config)
         const secretFile = join(config.dataDir, "host-file")
         writeFileSync(secretFile, "secret")
         const { handOff, recipient } = handOffOf(archive, {
@@ -337,7 +293,6 @@ describe("the life of a run", () => {
             sentence.startsWith("bubblewrap namespaces")
           )
         )
-        assert.isFalse(existsSync(join(config.workDir, handOff.runId)))
         const { body } = yield* rawRequest(asRegistry(registry), port, "GET", `/runs/${handOff.runId}/output`)
         const seen = JSON.parse(String(yield* openOutput(handOff, recipient.privateKey, all, body)))
         assert.deepStrictEqual(seen, {
@@ -347,7 +302,7 @@ describe("the life of a run", () => {
           egress: "connected",
           workspace: "written",
           archive: "EROFS",
-          environment: ["HOME", "LANG", "PATH", "PWD", "TMPDIR"],
+          environment: ["HOME", "LANG", "NODE_COMPILE_CACHE", "PATH", "PWD", "TMPDIR"],
           ptrace: existsSync("/usr/bin/perl") ? "-1" : "ENOENT",
           // bubblewrap's first process and the runner
           processes: 2

@@ -29,6 +29,8 @@ export interface HostConfig {
   readonly advertisedAddress: string
   /** Slots: runs at the same time. */
   readonly capacity: number
+  /** Runners that wait, loaded, for their run; at most as many as slots are free. */
+  readonly warmRunners: number
   readonly allowWeakIsolation: boolean
   /** Program and arguments that start the runner. */
   readonly runnerCommand: ReadonlyArray<string>
@@ -51,6 +53,9 @@ const mebibyte = 1024 * 1024
 const positive = (name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), name)
 
+const notNegative = (name: string) =>
+  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)), name)
+
 const HostPort = Schema.String.check(Schema.isPattern(/^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/u))
 
 const variables = Config.all({
@@ -63,6 +68,7 @@ const variables = Config.all({
   listenPort: Config.Port("HOST_LISTEN_PORT").pipe(Config.withDefault(7443)),
   advertised: Config.option(Config.schema(HostPort, "HOST_ADVERTISED_ADDRESS")),
   capacity: positive("HOST_CAPACITY").pipe(Config.withDefault(Math.max(2, availableParallelism()))),
+  warmRunners: notNegative("HOST_WARM_RUNNERS").pipe(Config.withDefault(1)),
   weak: Config.Boolean("HOST_ALLOW_WEAK_ISOLATION").pipe(Config.withDefault(false)),
   runnerCommand: Config.option(Config.NonEmptyString("HOST_RUNNER_COMMAND")),
   runnerPaths: Config.option(Config.NonEmptyString("HOST_RUNNER_PATHS")),
@@ -81,6 +87,7 @@ const known = [
   ["HOST_LISTEN_PORT", "port to listen on (7443)"],
   ["HOST_ADVERTISED_ADDRESS", "host:port at which the registry reaches this host (the listen address)"],
   ["HOST_CAPACITY", "slots, runs at the same time (processors, at least 2)"],
+  ["HOST_WARM_RUNNERS", "runners that wait, loaded, for their run; some 100 MiB each (1, 0 for none)"],
   ["HOST_ALLOW_WEAK_ISOLATION", "true: start although a part of the sandbox is missing; as --allow-weak-isolation"],
   ["HOST_WORK_DIR", "workspaces of runs, on a memory file system (below /dev/shm)"],
   ["HOST_RUNNER_COMMAND", "program and arguments of the runner, separated by spaces (this project's CLI)"],
@@ -188,6 +195,7 @@ export const readHostConfig = (
       listenPort: read.listenPort,
       advertisedAddress,
       capacity: read.capacity,
+      warmRunners: read.warmRunners,
       allowWeakIsolation: read.weak || parameters.includes("--allow-weak-isolation"),
       runnerCommand: runner.command,
       runnerPaths,

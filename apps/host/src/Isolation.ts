@@ -3,7 +3,6 @@
  * is missing is said: to the person who starts the host, in the health, and in
  * the receipt of every run.
  */
-import { RunId } from "@quickagents/schema"
 import { Effect, Schema, type Scope } from "effect"
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -32,7 +31,8 @@ export interface Isolation {
   readonly missing: ReadonlyArray<string>
 }
 
-const isRunId = Schema.is(RunId)
+/** Of the directories of sandboxes in the work directory. */
+export const sandboxPrefix = "sandbox-"
 
 const tmpfsMagic = 0x01021994
 const ramfsMagic = 0x858458f6
@@ -66,7 +66,7 @@ const openWorkDir = (directory: string) =>
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const { mode, uid } = await stat(directory)
     if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return false
-    const leftovers = (await readdir(directory)).filter(isRunId)
+    const leftovers = (await readdir(directory)).filter((name) => name.startsWith(sandboxPrefix))
     for (const name of leftovers) await rm(join(directory, name), { recursive: true, force: true })
     return true
   })

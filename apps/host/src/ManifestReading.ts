@@ -5,37 +5,14 @@
  * checked, and never taken from the sandbox's word.
  */
 import { NodeStream } from "@effect/platform-node"
-import { fromV1, Manifest, manifestFile } from "@quickagents/schema"
-import { Cause, Effect, Option, Schema, Stream } from "effect"
-import { Tar, Yaml } from "effect/encoding"
+import { defaultArchiveLimits, readPackage } from "@quickagents/archive"
+import type { Manifest } from "@quickagents/schema"
+import { Effect, Option } from "effect"
 import { createReadStream } from "node:fs"
-import { createGunzip } from "node:zlib"
-
-const maxManifestBytes = 256 * 1024
-/** Bounds the work that a hostile archive can ask for. */
-const maxUnpackedBytes = 256 * 1024 * 1024
-
-const decodeManifest = Schema.decodeUnknownOption(Manifest)
-
-const parse = (text: string): Option.Option<Manifest> => {
-  try {
-    return decodeManifest(fromV1(Yaml.parse(text)).input)
-  } catch {
-    return Option.none()
-  }
-}
 
 /** The manifest of the gzip tar at `path`; none when archive or manifest are malformed, which the runner then refuses. */
 export const readManifest = (path: string): Effect.Effect<Option.Option<Manifest>> =>
-  NodeStream.fromReadable({ evaluate: () => createReadStream(path) }).pipe(
-    NodeStream.pipeThroughSimple(() => createGunzip()),
-    Stream.limitBytes(maxUnpackedBytes, () => Stream.fail(new Cause.UnknownError(undefined, "archive too large"))),
-    Stream.pipeThroughChannel(Tar.decode()),
-    Stream.filter(({ header }) => header.type === "File" && header.path.replace(/^\.\//u, "") === manifestFile),
-    Stream.mapEffect(({ body, header }) =>
-      header.size > maxManifestBytes ? Effect.succeedNone : Effect.map(Stream.mkString(Stream.decodeText(body)), parse)
-    ),
-    Stream.runHead,
-    Effect.map(Option.flatten),
+  readPackage(NodeStream.fromReadable({ evaluate: () => createReadStream(path) }), defaultArchiveLimits).pipe(
+    Effect.map(({ manifest }) => Option.fromNullishOr(manifest)),
     Effect.orElseSucceed(() => Option.none())
   )

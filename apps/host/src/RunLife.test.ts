@@ -9,6 +9,7 @@ import { openObjectCache } from "./ObjectCache.ts"
 import type { StopReason } from "./RunExits.ts"
 import { openRunJournal } from "./RunJournal.ts"
 import { liveRun } from "./RunLife.ts"
+import { prepareSandbox } from "./Sandbox.ts"
 import { archiveOf, digestOf, handOffOf, manifestText, temporaryDirectory, testConfig } from "./TestRegistry.ts"
 
 /** A machine that has none of the mechanisms. */
@@ -35,7 +36,7 @@ const aRun = (act: Readonly<Record<string, unknown>>, until: HostEvent["event"][
     const outputPath = join(directory, "run.output")
     const fiber = yield* Effect.forkScoped(
       liveRun(
-        { config, isolation: plainProcesses, objects },
+        { sandbox: prepareSandbox(config, plainProcesses), isolation: plainProcesses, objects },
         {
           handOff,
           manifest: Option.none(),

@@ -5,10 +5,8 @@
 import { sealKeyTo } from "@quickagents/platform/sealing"
 import type { HandOff, Manifest, RunExit } from "@quickagents/schema"
 import { Cause, Clock, Deferred, Effect, Option, type Scope, Stream } from "effect"
-import { mkdir, rm, symlink } from "node:fs/promises"
-import { join } from "node:path"
+import { copyFile, rm } from "node:fs/promises"
 import { serveEgressProxy } from "./EgressProxy.ts"
-import type { HostConfig } from "./HostConfig.ts"
 import { hostedRequest } from "./HostedRun.ts"
 import type { PinnedKey } from "./HostIdentity.ts"
 import type { Isolation } from "./Isolation.ts"
@@ -25,7 +23,7 @@ import {
 } from "./RunExits.ts"
 import { openInput } from "./RunInputs.ts"
 import type { RunJournal } from "./RunJournal.ts"
-import { placesIn, type RunnerProcess, seenPlaces, startRunner } from "./Sandbox.ts"
+import type { Sandbox } from "./Sandbox.ts"
 import { outputContext, type SealedOutput, sealOutput } from "./SealedOutput.ts"
 
 /** The runner keeps the wall clock itself; the host only ends what did not. */
@@ -34,7 +32,8 @@ const wallGrace = "5 seconds"
 const killGrace = "10 seconds"
 
 export interface RunLife {
-  readonly config: HostConfig
+  /** One that no other run has or had, until the scope closes. */
+  readonly sandbox: Effect.Effect<Sandbox, never, Scope.Scope>
   readonly isolation: Isolation
   readonly objects: ObjectCache
 }
@@ -51,14 +50,8 @@ export interface RunOrder {
   readonly stop: Deferred.Deferred<StopReason>
 }
 
-const runDirectory = (directory: string): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.promise(() => mkdir(placesIn(directory).workspace, { recursive: true, mode: 0o700 })),
-    () => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-  ).pipe(Effect.asVoid)
-
 const enforceStop = (
-  runner: RunnerProcess,
+  runner: Pick<Sandbox, "kill" | "terminate">,
   stop: Deferred.Deferred<StopReason>,
   started: () => boolean
 ): Effect.Effect<void> =>
@@ -88,11 +81,11 @@ const runInSandbox = (life: RunLife, order: RunOrder): Effect.Effect<RunExit, ne
   Effect.gen(function* () {
     const { handOff, journal, stop } = order
     const beganAt = yield* Clock.currentTimeMillis
-    const directory = join(life.config.workDir, handOff.runId)
-    const places = placesIn(directory)
-    yield* runDirectory(directory)
+    const runner = yield* life.sandbox
+    const { places } = runner
     const archive = yield* life.objects.path(handOff.archive)
-    yield* Effect.promise(() => symlink(archive, places.archive))
+    // The sandbox sees its own directory only, not where the objects of all runs lie.
+    yield* Effect.promise(() => copyFile(archive, places.archive))
     const opened = yield* Effect.forEach(handOff.inputs, (input) => openInput(life.objects, places.workspace, input), {
       discard: true
     }).pipe(
@@ -117,12 +110,7 @@ const runInSandbox = (life: RunLife, order: RunOrder): Effect.Effect<RunExit, ne
     let envelope = ""
     let sealed: SealedOutput | undefined
     if (!(yield* Deferred.isDone(stop))) {
-      const runner = yield* startRunner(
-        life.config,
-        life.isolation,
-        directory,
-        hostedRequest(handOff, seenPlaces(life.isolation, directory), order.pinnedKeys, life.isolation.sentences)
-      )
+      yield* runner.give(hostedRequest(handOff, runner.seen, order.pinnedKeys, life.isolation.sentences))
       yield* Effect.forkScoped(enforceStop(runner, stop, narration.started))
       yield* Effect.forkScoped(
         Effect.sleep(`${handOff.caps.seconds} seconds`).pipe(

@@ -11,7 +11,7 @@
 import { NodeStream } from "@effect/platform-node"
 import type { HostedRequest } from "@quickagents/runner"
 import { Effect, type Scope, Stream } from "effect"
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
@@ -21,7 +21,7 @@ import type { Readable, Writable } from "node:stream"
 import { bubblewrap, namespaceArguments } from "./Bubblewrap.ts"
 import { compileCache } from "./CompileCache.ts"
 import type { HostConfig } from "./HostConfig.ts"
-import type { Isolation } from "./Isolation.ts"
+import { type Isolation, sandboxPrefix } from "./Isolation.ts"
 
 const maxFileBytes = 1024 * 1024 * 1024
 const maxOpenFiles = 1024
@@ -45,6 +45,7 @@ const placesIn = (workspace: string, given: string): RunPlaces => ({
 
 const workspaceInside = "/workspace"
 const givenInside = "/run/quickagents"
+const modulesInside = "/run/modules"
 
 export interface Sandbox {
   /** On the host. Nobody has put anything there yet. */
@@ -67,13 +68,13 @@ export interface Sandbox {
   readonly kill: Effect.Effect<void>
 }
 
-const environment = (config: HostConfig, workspace: string, temporary: string) => ({
+const environment = (workspace: string, temporary: string, modules: string) => ({
   PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
   HOME: temporary,
   TMPDIR: temporary,
   PWD: workspace,
   LANG: "C.UTF-8",
-  NODE_COMPILE_CACHE: compileCache(config)
+  NODE_COMPILE_CACHE: modules
 })
 
 // POSIX counts file sizes in blocks of 512 bytes.
@@ -93,6 +94,8 @@ const plain = (command: ReadonlyArray<string>) => [
   ...limited(command)
 ]
 
+const narrationFd = 3
+const outputFd = 4
 const infoFd = 5
 const blockFd = 6
 const seccompFd = 7
@@ -104,7 +107,10 @@ const sandboxed = (
   given: string
 ): ReadonlyArray<string> => [
   ...namespaceArguments(),
-  ...[process.execPath, compileCache(config), ...config.runnerPaths].flatMap((path) => ["--ro-bind", path, path]),
+  ...[process.execPath, ...config.runnerPaths].flatMap((path) => ["--ro-bind", path, path]),
+  "--ro-bind",
+  compileCache(config),
+  modulesInside,
   "--bind",
   workspace,
   workspaceInside,
@@ -114,7 +120,11 @@ const sandboxed = (
   givenInside,
   "--chdir",
   workspaceInside,
-  ...Object.entries(environment(config, workspaceInside, "/tmp")).flatMap(([name, value]) => ["--setenv", name, value]),
+  ...Object.entries(environment(workspaceInside, "/tmp", modulesInside)).flatMap(([name, value]) => [
+    "--setenv",
+    name,
+    value
+  ]),
   ...(isolation.seccomp === undefined ? [] : ["--seccomp", String(seccompFd)]),
   "--info-fd",
   String(infoFd),
@@ -150,8 +160,6 @@ const firstProcess = async (info: Readable): Promise<number> => {
   return parsed["child-pid"]
 }
 
-export const sandboxPrefix = "sandbox-"
-
 const sandboxDirectory = (config: HostConfig): Effect.Effect<string, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -162,6 +170,58 @@ const sandboxDirectory = (config: HostConfig): Effect.Effect<string, never, Scop
     }),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
   )
+
+interface RunnerProcess {
+  readonly child: ChildProcess
+  /** Of the process group that signals go to. */
+  leader: number | undefined
+  gone: boolean
+  readonly ended: Effect.Effect<void>
+  readonly kill: Effect.Effect<void>
+}
+
+const startRunner = (
+  [program, ...parameters]: ReadonlyArray<string>,
+  isolation: Isolation,
+  options: Pick<SpawnOptions, "cwd" | "env">
+): RunnerProcess => {
+  const child = spawn(program, parameters, {
+    ...options,
+    // Its own process group: a Ctrl-C in the host's terminal drains the host and must not end its runs.
+    detached: true,
+    stdio: [
+      "pipe",
+      "pipe",
+      "ignore",
+      "pipe",
+      "pipe",
+      ...(isolation.namespaces ? (["pipe", "pipe", "pipe"] as const) : [])
+    ]
+  })
+  const end = async () => {
+    // Rejects for a program that cannot be started, which has ended too.
+    await once(child, "exit").catch(() => {})
+    // Without namespaces something that the runner started may still run, and hold the pipes open.
+    if (!isolation.namespaces && runner.leader !== undefined) signal(-runner.leader, "SIGKILL")
+    runner.gone = true
+    const pipes = child.stdio.filter((pipe) => pipe !== null && pipe !== undefined)
+    const timer = setTimeout(() => pipes.forEach((pipe) => pipe.destroy()), drainMs)
+    child.once("close", () => clearTimeout(timer))
+  }
+  const ended = end()
+  const runner: RunnerProcess = {
+    child,
+    leader: child.pid,
+    gone: false,
+    ended: Effect.promise(() => ended),
+    kill: Effect.sync(() => {
+      if (runner.gone || child.pid === undefined || runner.leader === undefined) return
+      signal(child.pid, "SIGKILL")
+      signal(-runner.leader, "SIGKILL")
+    })
+  }
+  return runner
+}
 
 /**
  * Makes a sandbox and starts its runner. Closing the scope ends it and removes
@@ -180,43 +240,14 @@ export const prepareSandbox = (
       isolation.groups === undefined
         ? undefined
         : yield* isolation.groups.make({ memoryBytes: config.runMemoryBytes, processes: config.runProcesses })
-    const [program, ...parameters] = isolation.namespaces
+    const command = isolation.namespaces
       ? [bubblewrap, ...sandboxed(config, isolation, workspace, given)]
       : plain(config.runnerCommand)
-
-    const start = () => {
-      // Its own process group: a Ctrl-C in the host's terminal drains the host and must not end its runs.
-      const child = spawn(program, parameters, {
-        detached: true,
-        cwd: workspace,
-        env: environment(config, workspace, workspace),
-        stdio: [
-          "pipe",
-          "pipe",
-          "ignore",
-          "pipe",
-          "pipe",
-          ...(isolation.namespaces ? (["pipe", "pipe", "pipe"] as const) : [])
-        ]
-      })
-      const runner = { child, leader: child.pid, gone: false }
-      // `once` also ends, by a rejection, for a program that cannot be started.
-      const exited = once(child, "exit").catch(() => {}).then(() => {
-        // Without namespaces something that the runner started may still run, and hold the pipes open.
-        if (!isolation.namespaces && runner.leader !== undefined) signal(-runner.leader, "SIGKILL")
-        runner.gone = true
-        const pipes = child.stdio.filter((pipe) => pipe !== null && pipe !== undefined)
-        const timer = setTimeout(() => pipes.forEach((pipe) => pipe.destroy()), drainMs)
-        child.once("close", () => clearTimeout(timer))
-      })
-      const kill = Effect.sync(() => {
-        if (runner.gone || child.pid === undefined || runner.leader === undefined) return
-        signal(child.pid, "SIGKILL")
-        signal(-runner.leader, "SIGKILL")
-      })
-      return Object.assign(runner, { ended: Effect.promise(() => exited), kill })
-    }
-    const runner = yield* Effect.acquireRelease(Effect.sync(start), ({ ended, kill }) => Effect.andThen(kill, ended))
+    const options = { cwd: workspace, env: environment(workspace, workspace, compileCache(config)) }
+    const runner = yield* Effect.acquireRelease(
+      Effect.sync(() => startRunner(command, isolation, options)),
+      ({ ended, kill }) => Effect.andThen(kill, ended)
+    )
     const { child, ended, kill } = runner
     yield* Effect.promise(() => once(child, "spawn"))
 
@@ -234,12 +265,12 @@ export const prepareSandbox = (
       seen: isolation.namespaces ? placesIn(workspaceInside, givenInside) : placesIn(workspace, given),
       // The word itself stays in the pipe.
       loaded: Effect.raceFirst(
-        Effect.callback<void>((resume) => void pipe(3).once("readable", () => resume(Effect.void))),
+        Effect.callback<void>((resume) => void pipe(narrationFd).once("readable", () => resume(Effect.void))),
         ended
       ),
       give: (request) => Effect.sync(() => send(pipe(0), JSON.stringify(request))),
-      narration: bytes(pipe(3)),
-      output: bytes(pipe(4)),
+      narration: bytes(pipe(narrationFd)),
+      output: bytes(pipe(outputFd)),
       envelope: bytes(pipe(1)),
       gone: () => runner.gone,
       ended,

@@ -57,9 +57,10 @@ import fs from "node:fs"
 import http from "node:http"
 import net from "node:net"
 import { execFileSync } from "node:child_process"
+const narrate = (line) => fs.writeSync(3, JSON.stringify(line) + "\\n")
+narrate({ type: "loaded" })
 const request = JSON.parse(fs.readFileSync(0, "utf8"))
 const act = JSON.parse(request.task)
-const narrate = (line) => fs.writeSync(3, JSON.stringify(line) + "\\n")
 const usage = { inputTokens: 7, outputTokens: 3, totalTokens: 10, cachedTokens: 0, turns: 1, wallMs: 5 }
 const result = {}
 const finish = (exitClass, extra = {}) => {
@@ -157,6 +158,7 @@ export const testConfig = (port: number) =>
       listenPort: port,
       advertisedAddress: `127.0.0.1:${port}`,
       capacity: 2,
+      warmRunners: 0,
       allowWeakIsolation: true,
       runnerCommand: [process.execPath, runner],
       runnerPaths: [runner],

@@ -4,7 +4,10 @@
  * and is replaced by another.
  */
 import { Clock, Effect, Exit, Scope } from "effect"
-import type { Sandbox } from "./Sandbox.ts"
+import { fillCompileCache, makeCompileCache } from "./CompileCache.ts"
+import type { HostConfig } from "./HostConfig.ts"
+import type { Isolation } from "./Isolation.ts"
+import { prepareSandbox, type Sandbox } from "./Sandbox.ts"
 
 /** The state is compared with what is wanted this often. */
 const rhythm = "200 millis"
@@ -30,45 +33,48 @@ export interface Warmth {
 
 /**
  * Keeps sandboxes waiting until the scope closes, and answers the effect that
- * takes one for a run: one that waits, else one that `prepare` makes at that
- * moment. One after the other is made, never two at a time.
+ * takes one for a run: one that waits, else one that is made at that moment.
+ * They are made one after the other, never two at a time.
  */
 export const keepWarm = (
-  prepare: Effect.Effect<Sandbox, never, Scope.Scope>,
+  config: HostConfig,
+  isolation: Isolation,
   warmth: Warmth
 ): Effect.Effect<Effect.Effect<Sandbox, never, Scope.Scope>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const own = yield* Effect.scope
+    const prepare = prepareSandbox(config, isolation)
     const waiting: Array<Waiting> = []
 
-    const prepareOne = Effect.gen(function* () {
+    const add = Effect.gen(function* () {
       const scope = yield* Scope.fork(own)
       const sandbox = yield* Scope.provide(prepare, scope).pipe(
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
       waiting.push({ sandbox, scope, since: yield* Clock.currentTimeMillis })
-      return sandbox
-    }).pipe(Effect.uninterruptible)
-
+      yield* Effect.timeoutOption(sandbox.loaded, loadingPatience)
+    })
+    /** Answers whether a runner had ended by itself. */
     const removeUnfit = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const fit = waiting.filter(({ sandbox, since }) => !sandbox.gone() && now - since < maxAgeMs)
-      const kept = fit.slice(0, warmth.wanted())
-      const died = waiting.filter(({ sandbox }) => sandbox.gone()).length
+      const alive = waiting.filter(({ sandbox }) => !sandbox.gone())
+      const ended = alive.length < waiting.length
+      const kept = alive.filter(({ since }) => now - since < maxAgeMs).slice(0, warmth.wanted())
       const removed = waiting.filter((one) => !kept.includes(one))
       waiting.splice(0, waiting.length, ...kept)
       yield* Effect.forEach(removed, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
-      return died
+      return ended
     })
-
     const failed = Effect.logWarning("a waiting sandbox failed").pipe(Effect.andThen(Effect.sleep(failurePause)))
     const compare = Effect.gen(function* () {
-      if ((yield* removeUnfit) > 0) yield* failed
-      if (waiting.length >= warmth.wanted() || !warmth.quiet()) return
-      const sandbox = yield* prepareOne
-      yield* Effect.timeoutOption(sandbox.loaded, loadingPatience)
+      if (yield* removeUnfit) yield* failed
+      else if (waiting.length < warmth.wanted() && warmth.quiet()) yield* add
     }).pipe(Effect.catchDefect(() => failed))
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(compare, Effect.sleep(rhythm))))
+
+    yield* makeCompileCache(config)
+    yield* Effect.forkScoped(
+      Effect.andThen(fillCompileCache(config), Effect.forever(Effect.andThen(compare, Effect.sleep(rhythm))))
+    )
 
     const takeWaiting = Effect.acquireRelease(
       Effect.sync(() => {

@@ -6,6 +6,7 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { Settings } from "@quickagents/platform"
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer, Logger } from "effect"
+import { logLines } from "./LogLines.ts"
 import { RegistryNode } from "./Node.ts"
 
 const settings = (() => {
@@ -23,7 +24,7 @@ if (process.argv[2] === "config") {
 } else {
   Layer.launch(RegistryNode).pipe(
     Effect.provideService(Settings.Settings, settings),
-    Effect.provide(Logger.layer([Logger.consoleJson])),
+    Effect.provide(Logger.layer([logLines])),
     NodeRuntime.runMain
   )
 }

@@ -66,7 +66,8 @@ export class Agents extends Context.Service<Agents, {
         // A suspended organization's namespace answers null: everything under it is not there.
         if ((yield* orgs.namespace(namespace)) === null) return yield* new NotFound({})
         const role = viewer === null ? null : yield* orgs.roleIn(viewer.accountId, namespace)
-        const grant = viewer === null || role !== null ? null : yield* Effect.orDie(rows.grant(agent.id, viewer.accountId))
+        // Owners and admins need no grant; a plain member may have been given more than members have.
+        const grant = viewer === null || role === "owner" || role === "admin" ? null : yield* Effect.orDie(rows.grant(agent.id, viewer.accountId))
         const standing: Standing = { visibility: agent.visibility, role, grant }
         return canRead(viewer, standing) ? { agent, standing } : yield* new NotFound({})
       })

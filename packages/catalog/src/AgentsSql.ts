@@ -86,6 +86,7 @@ const make = Effect.gen(function*() {
           OR EXISTS (SELECT FROM namespaces n WHERE n.handle = a.namespace AND n.owner_id = ${accountId})
           OR EXISTS (SELECT FROM namespaces n JOIN members m ON m.org_id = n.owner_id WHERE n.handle = a.namespace AND m.account_id = ${accountId} AND m.active)
           OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = a.id AND g.account_id = ${accountId}))`
+  const order = (sort: "name" | "newest") => sql.literal(sort === "name" ? "a.namespace, a.name" : "a.created_at DESC, a.id DESC")
   const notSuspended = sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = a.namespace AND o.state = 'suspended')`
 
   return {
@@ -104,9 +105,11 @@ const make = Effect.gen(function*() {
       readonly offset: number
       readonly limit: number
     }) =>
+      // The latest version is looked up for the page alone: the total counts every agent that matches.
       sql<AgentRow & { readonly total: number }>`
-        SELECT ${agentColumns}, count(*) OVER ()::integer AS total FROM agents a ${latestJoin}
-        WHERE ${
+        WITH page AS (
+          SELECT a.id, count(*) OVER ()::integer AS total FROM agents a ${filter.mode === undefined ? sql.literal("") : latestJoin}
+          WHERE ${
         sql.and([
           readable(filter.accountId, filter.privateToo),
           notSuspended,
@@ -116,8 +119,9 @@ const make = Effect.gen(function*() {
             : [sql`(a.namespace || '/' || a.name || ' ' || a.description) ILIKE ${`%${filter.q.replace(/[\\%_]/g, "\\$&")}%`}`]),
           ...(filter.mode === undefined ? [] : [sql`latest.manifest -> 'modes' ? ${filter.mode}`])
         ])
-      } ORDER BY ${sql.literal(filter.sort === "name" ? "a.namespace, a.name" : "a.created_at DESC, a.id DESC")}
-        LIMIT ${filter.limit} OFFSET ${filter.offset}`,
+      } ORDER BY ${order(filter.sort)} LIMIT ${filter.limit} OFFSET ${filter.offset}
+        )
+        SELECT ${agentColumns}, page.total FROM page JOIN agents a ON a.id = page.id ${latestJoin} ORDER BY ${order(filter.sort)}`,
     countIn: (namespace: string) =>
       sql<{ all: number; private: number }>`
         SELECT count(*)::integer AS all, count(*) FILTER (WHERE visibility = 'private')::integer AS private FROM agents WHERE namespace = ${namespace}`
@@ -154,7 +158,9 @@ const make = Effect.gen(function*() {
         WHERE v.agent_id = ${agentId} AND (${all}::boolean OR v.published_at IS NOT NULL)
         ORDER BY v.created_at DESC, v.id DESC LIMIT ${limit} OFFSET ${offset}`,
     inReview: (limit: number) =>
-      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.status = 'needs_review' ORDER BY v.created_at LIMIT ${limit}`,
+      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.status = 'needs_review' ORDER BY v.created_at, v.id LIMIT ${limit}`,
+    holdsArchive: (digest: string) =>
+      sql`SELECT 1 FROM versions WHERE archive_digest = ${digest} LIMIT 1`.pipe(Effect.map((rows) => rows.length === 1)),
     submittedSince: (agentId: string, since: Date) =>
       sql<{ count: number }>`SELECT count(*)::integer AS count FROM versions WHERE agent_id = ${agentId} AND created_at > ${since}`.pipe(
         Effect.map(([row]) => row.count)
@@ -193,6 +199,12 @@ const make = Effect.gen(function*() {
         SELECT id, event_seq, 'status', ${JSON.stringify({ status: to, at: now.toISOString() })}::jsonb FROM moved RETURNING seq`.pipe(
         Effect.map((rows) => rows.length === 1)
       ),
+    /** What the version was before it was moved to where it is. */
+    statusBefore: (id: string) =>
+      sql<{ status: VersionStatus }>`
+        SELECT data ->> 'status' AS status FROM version_events WHERE version_id = ${id} AND event = 'status' ORDER BY seq DESC OFFSET 1 LIMIT 1`.pipe(
+        Effect.map((rows) => one(rows)?.status ?? null)
+      ),
     /** The end of a scan, once. */
     concludeScan: (id: string, outcome: ScanOutcome, now: Date) =>
       sql`
@@ -219,10 +231,14 @@ const make = Effect.gen(function*() {
         SELECT id, event_seq, 'status', ${json({ status: "needs_review", at: now.toISOString() })}::jsonb FROM moved RETURNING seq`.pipe(
         Effect.map((rows) => rows.length === 1)
       ),
+    /** What a scan tells. False: the version is not `scanning` any more, and nothing was told. */
     addEvent: (id: string, event: "stage" | "status", data: unknown, now: Date) =>
       sql`
-        WITH next AS (UPDATE versions SET event_seq = event_seq + 1, progressed_at = ${now} WHERE id = ${id} RETURNING id, event_seq)
-        INSERT INTO version_events (version_id, seq, event, data) SELECT id, event_seq, ${event}::text, ${json(data)}::jsonb FROM next`.pipe(Effect.asVoid),
+        WITH next AS (
+          UPDATE versions SET event_seq = event_seq + 1, progressed_at = ${now} WHERE id = ${id} AND status = 'scanning' RETURNING id, event_seq
+        )
+        INSERT INTO version_events (version_id, seq, event, data)
+        SELECT id, event_seq, ${event}::text, ${json(data)}::jsonb FROM next RETURNING seq`.pipe(Effect.map((rows) => rows.length === 1)),
     events: (id: string, after: number) =>
       sql<{ seq: number; event: "stage" | "status"; data: Record<string, unknown> }>`
         SELECT seq, event, data FROM version_events WHERE version_id = ${id} AND seq > ${after} ORDER BY seq LIMIT 500`,

@@ -77,7 +77,8 @@ const findManifest = async (path: string): Promise<Buffer> => {
 const claimOf = (yaml: Buffer): ArchiveHead => {
   let parsed: unknown
   try {
-    parsed = parse(yaml.toString("utf8"), { maxAliasCount: 10 })
+    // Its warnings, which quote the file, go nowhere. Keys are compared by S2, which reads the manifest whole.
+    parsed = parse(yaml.toString("utf8"), { maxAliasCount: 10, logLevel: "error", uniqueKeys: false })
   } catch {
     throw new ArchiveUnreadable({ message: `${manifestFile} is not YAML` })
   }

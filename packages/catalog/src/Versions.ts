@@ -56,6 +56,8 @@ export interface ReleaseRow {
 const dayMs = 86_400_000
 const isVersion = Schema.is(Version)
 const lookAgain = "5 seconds"
+/** The highest number that an event can have. */
+const lastSeq = 2 ** 31 - 1
 const terminal: ReadonlyArray<VersionStatus> = ["needs_review", "published", "quarantined", "blocked", "yanked"]
 
 const refOf = (row: Pick<VersionRow, "namespace" | "name" | "version">) => `${row.namespace}/${row.name}@${row.version}`
@@ -245,15 +247,19 @@ export class Versions extends Context.Service<Versions, {
         })
         // Asked before anything is stored, and again where two submissions cannot both pass.
         yield* withinDay(yield* now)
-        const stored = yield* objects.put(NodeStream.fromReadable({ evaluate: () => createReadStream(path) }), { maxBytes }).pipe(
+        const put = objects.put(NodeStream.fromReadable({ evaluate: () => createReadStream(path) }), { maxBytes }).pipe(
           Effect.catchTag("ObjectTooLarge", () => new TooLarge({})),
           Effect.catch((error) => error instanceof TooLarge ? Effect.fail(error) : Effect.die(error))
         )
+        const stored = yield* put
         const id = yield* newId("ver")
         const at = yield* now
+        const locked = Effect.orDie(rows.lock(`agent:${seen.agent.id}`))
         yield* transaction(Effect.gen(function*() {
-          yield* Effect.orDie(rows.lock(`agent:${seen.agent.id}`))
+          yield* locked
           yield* withinDay(at)
+          // A submission of the same bytes that was refused meanwhile took them away again.
+          if (!(yield* Effect.orDie(objects.has(stored.digest)))) yield* put
           yield* rows.insertVersion({
             id,
             agentId: seen.agent.id,
@@ -274,14 +280,22 @@ export class Versions extends Context.Service<Versions, {
             org: auditOrg(seen),
             detail: { digest: stored.digest }
           })
-        }))
+        })).pipe(
+          // Refused or cut off after all. Under the lock, so that no other submission of these bytes is between its look and its row.
+          Effect.onError(() =>
+            transaction(Effect.gen(function*() {
+              yield* locked
+              if (!(yield* Effect.orDie(rows.holdsArchive(stored.digest)))) yield* Effect.orDie(objects.remove(stored.digest))
+            })).pipe(Effect.catchCause((cause) => Effect.logWarning("an archive without a version stays", cause)))
+          )
+        )
         yield* scans.start(id)
         return yield* reread(id)
       })
 
       const events = Effect.fnUntraced(function*(viewer: Account | null, ns: string, name: string, version: string, after: number) {
         const { row } = yield* find(viewer, ns, name, version)
-        let last = after
+        let last = Math.max(0, Math.min(after, lastSeq))
         const look = Effect.suspend(() => Effect.orDie(rows.events(row.id, last))).pipe(
           Effect.tap((found) => Effect.sync(() => (last = found.at(-1)?.seq ?? last)))
         )
@@ -293,7 +307,9 @@ export class Versions extends Context.Service<Versions, {
           Stream.mapEffect(() => look),
           Stream.mapEffect((found) => {
             const end = found.some(({ data, event }) => event === "status" && terminal.includes(data["status"] as VersionStatus))
-            return found.length > 0 ? Effect.succeed({ found, end }) : Effect.map(ended, (end) => ({ found, end }))
+            if (found.length > 0) return Effect.succeed({ found, end })
+            // It may have ended between the look and this: its last events come before `done`.
+            return Effect.flatMap(ended, (end) => Effect.map(end ? look : Effect.succeed(found), (found) => ({ found, end })))
           }),
           Stream.takeUntil(({ end }) => end),
           Stream.flatMap(({ end, found }) =>
@@ -307,7 +323,7 @@ export class Versions extends Context.Service<Versions, {
 
       const signatures = Effect.fnUntraced(function*(viewer: Account | null, ns: string, name: string, version: string) {
         const { row } = yield* find(viewer, ns, name, version)
-        return (yield* Effect.orDie(rows.signatures(row.id)))!
+        return { ...(yield* Effect.orDie(rows.signatures(row.id)))!, published: row.publishedAt !== null }
       })
 
       return Versions.of({
@@ -332,8 +348,9 @@ export class Versions extends Context.Service<Versions, {
           return report === null || reportEnvelope === null ? yield* new ReportNotReady({}) : { report, envelope: reportEnvelope }
         }),
         attestation: Effect.fnUntraced(function*(viewer, ns, name, version) {
-          const { attestation } = yield* signatures(viewer, ns, name, version)
-          return attestation ?? (yield* new ReportNotReady({ detail: "The version has no attestation" }))
+          const { attestation, published } = yield* signatures(viewer, ns, name, version)
+          // Whoever has it passes for published wherever only the registry's signature is checked.
+          return (published ? attestation : null) ?? (yield* new ReportNotReady({ detail: "The version has no attestation, or was never published" }))
         }),
         archive: Effect.fnUntraced(function*(viewer, ns, name, digest) {
           const { agent, standing } = yield* agents.seen(viewer, ns, name)
@@ -360,8 +377,11 @@ export class Versions extends Context.Service<Versions, {
           switch (decision) {
             case "quarantine":
               return yield* change(actor, row, ["published", "yanked"], "quarantined", "version.quarantine", { reason })
-            case "release":
-              return yield* change(actor, row, ["quarantined"], "published", "version.release", { reason })
+            case "release": {
+              // What was yanked before its quarantine stays yanked.
+              const before = yield* Effect.orDie(rows.statusBefore(row.id))
+              return yield* change(actor, row, ["quarantined"], before === "yanked" ? "yanked" : "published", "version.release", { reason })
+            }
             case "block":
               return yield* change(actor, row, ["needs_review", "published", "yanked", "quarantined"], "blocked", "version.block", { reason })
           }
@@ -376,10 +396,10 @@ export class Versions extends Context.Service<Versions, {
           if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })
           const row = yield* ofStaff(ns, name, version)
           if (row.submittedBy === actor.accountId) return yield* new Forbidden({ detail: "Nobody decides on a version of their own" })
-          // Nothing may be published that no scan has seen to its end: it has neither report nor attestation.
-          if (decision === "publish" && row.scanStatus === "pending") {
+          // Nothing may be published without an attestation: its scan did not end, or could not read its manifest.
+          if (decision === "publish" && !row.signed) {
             return yield* new VersionNotPublished({
-              detail: "The scan of this version did not end. Block it; its submitter can submit a new version.",
+              detail: "This version has no attestation. Block it; its submitter can submit a new version.",
               versionStatus: row.status
             })
           }

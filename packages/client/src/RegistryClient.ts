@@ -8,6 +8,8 @@
  * yield* Stream.runForEach(registry.watchVersion(version), ({ data }) => Console.log(data))
  * ```
  */
+import { packDirectory } from "@quickagents/archive"
+import type { PackedDirectory } from "@quickagents/archive"
 import { Api, PipelineProgress, RunStatusRow } from "@quickagents/schema"
 import type { AgentVersion, CreateRun, Run } from "@quickagents/schema"
 import { Data, Effect, Option, Redacted, Schedule, Schema, Stream } from "effect"
@@ -17,8 +19,6 @@ import { randomUUID } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import { basename } from "node:path"
-import type { PackageArchive } from "./PackageArchive.ts"
-import { packDirectory } from "./PackageArchive.ts"
 import { resumingEvents } from "./ResumingEvents.ts"
 import { retryReads } from "./RetryReads.ts"
 
@@ -72,7 +72,10 @@ export const isDecided = (version: Pick<AgentVersion, "status">) => version.stat
 export const isEnded = (run: Pick<Run, "status">) => run.status === "finished" || run.status === "cancelled"
 
 /** A local file that cannot be uploaded. */
-export class FileUnreadable extends Data.TaggedError("FileUnreadable")<{ readonly path: string; readonly cause: unknown }> {
+export class FileUnreadable extends Data.TaggedError("FileUnreadable")<{
+  readonly path: string
+  readonly cause: unknown
+}> {
   override get message() {
     return `${this.path} cannot be read`
   }
@@ -87,7 +90,7 @@ const isRefusal = (error: { readonly _tag: string }) =>
 
 const pollEvery = "1 second"
 
-export const makeClient = Effect.fnUntraced(function*(options: ClientOptions) {
+export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   const api = yield* HttpApiClient.make(Api, {
     baseUrl: options.baseUrl,
     transformClient: (client) => retryReads(HttpClient.mapRequest(client, signed(options.credential)))
@@ -98,7 +101,7 @@ export const makeClient = Effect.fnUntraced(function*(options: ClientOptions) {
    * The agent must exist. Safe to repeat: the archive's digest is the
    * Idempotency-Key.
    */
-  const submit = Effect.fnUntraced(function*(archive: PackageArchive) {
+  const submit = Effect.fnUntraced(function* (archive: PackedDirectory) {
     const [ns, name] = archive.manifest.name.split("/") as [string, string]
     const payload = new FormData()
     payload.append("archive", new Blob([archive.archive], { type: "application/gzip" }), "archive.tar.gz")
@@ -111,13 +114,15 @@ export const makeClient = Effect.fnUntraced(function*(options: ClientOptions) {
   })
 
   /** Packs a directory, makes its agent when there is none, and submits the version. */
-  const publish = Effect.fnUntraced(function*(directory: string) {
+  const publish = Effect.fnUntraced(function* (directory: string) {
     const archive = yield* packDirectory(directory)
     const [ns, name] = archive.manifest.name.split("/") as [string, string]
     yield* api.agentReads.get({ params: { ns, name } }).pipe(
       Effect.asVoid,
       Effect.catchTag("NotFound", () =>
-        Effect.asVoid(api.agentChanges.create({ payload: { namespace: ns, name, description: archive.manifest.description } }))
+        Effect.asVoid(
+          api.agentChanges.create({ payload: { namespace: ns, name, description: archive.manifest.description } })
+        )
       )
     )
     return yield* submit(archive)
@@ -134,7 +139,8 @@ export const makeClient = Effect.fnUntraced(function*(options: ClientOptions) {
   const watchVersion = (version: VersionName) =>
     Stream.suspend(() => {
       const seen = new Map<string, string>()
-      const changed = ({ stage, status }: typeof PipelineProgress.Type) => seen.get(stage) !== status && seen.set(stage, status)
+      const changed = ({ stage, status }: typeof PipelineProgress.Type) =>
+        seen.get(stage) !== status && seen.set(stage, status)
       const events = resumingEvents({
         open: (after) =>
           api.agentReads.versionEvents({
@@ -166,7 +172,7 @@ export const makeClient = Effect.fnUntraced(function*(options: ClientOptions) {
     )
 
   /** Uploads a local file as an input, without reading it into memory. `name` is its relative name in the workspace. */
-  const uploadInput = Effect.fnUntraced(function*(path: string, name: string = basename(path)) {
+  const uploadInput = Effect.fnUntraced(function* (path: string, name: string = basename(path)) {
     const unreadable = (cause: unknown) => new FileUnreadable({ path, cause })
     yield* Effect.tryPromise({ try: () => stat(path), catch: unreadable })
     return yield* api.runs.uploadInput({
@@ -177,7 +183,10 @@ export const makeClient = Effect.fnUntraced(function*(options: ClientOptions) {
 
   /** Asks for a run. Repeating it with the same key answers the first run again. */
   const createRun = (request: CreateRun, idempotencyKey: string = randomUUID()) =>
-    Effect.map(api.runs.create({ headers: { "idempotency-key": idempotencyKey }, payload: request }), ({ body }) => body)
+    Effect.map(
+      api.runs.create({ headers: { "idempotency-key": idempotencyKey }, payload: request }),
+      ({ body }) => body
+    )
 
   /** The status rows of a run, each once; ends with its last one. Falls back to reading the run. */
   const watchRun = (id: string) =>
@@ -185,7 +194,11 @@ export const makeClient = Effect.fnUntraced(function*(options: ClientOptions) {
       let last: string | undefined
       const events = resumingEvents({
         open: (after) =>
-          api.runs.events({ params: { id }, query: {}, headers: after === undefined ? {} : { "last-event-id": after } }),
+          api.runs.events({
+            params: { id },
+            query: {},
+            headers: after === undefined ? {} : { "last-event-id": after }
+          }),
         isFinal: isRefusal
       }).pipe(
         Stream.filter(({ event }) => event === "status"),

@@ -19,11 +19,14 @@ const serving = (connections: ReadonlyArray<Stream.Stream<ServerEvent, string>>)
 }
 
 const read = (open: ReturnType<typeof serving>["open"]) =>
-  resumingEvents({ open, isFinal: () => false }).pipe(Stream.map(({ id }) => Number(id)), Stream.runCollect)
+  resumingEvents({ open, isFinal: () => false }).pipe(
+    Stream.map(({ id }) => Number(id)),
+    Stream.runCollect
+  )
 
 /** Lets the test clock run for as long as `effect` does, which must be no more than an hour. */
 const letPass = <A, E>(effect: Effect.Effect<A, E>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(effect)
     for (let second = 0; second < 3_600 && fiber.pollUnsafe() === undefined; second++) {
       yield* TestClock.adjust("1 second")
@@ -33,14 +36,15 @@ const letPass = <A, E>(effect: Effect.Effect<A, E>) =>
 
 describe("a stream of events", () => {
   it.effect("ends with done, which is not handed out", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { open, starts } = serving([Stream.make(event(1), event(2), event(3, "done"), event(4))])
       assert.deepStrictEqual(yield* letPass(read(open)), [1, 2])
       assert.deepStrictEqual(starts, [undefined])
-    }))
+    })
+  )
 
   it.effect("goes on after the last event when it breaks, ends early, times out or falls silent", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { open, starts } = serving([
         Stream.make(event(1)).pipe(Stream.concat(Stream.fail("reset"))),
         Stream.make(event(2)),
@@ -50,24 +54,30 @@ describe("a stream of events", () => {
       ])
       assert.deepStrictEqual(yield* letPass(read(open)), [1, 2, 3, 4, 5])
       assert.deepStrictEqual(starts, [undefined, 1, 2, 3, 4])
-    }))
+    })
+  )
 
   it.effect("hands out each event once, even when the server starts over", () =>
-    Effect.gen(function*() {
-      const { open } = serving([Stream.make(event(1), event(2)), Stream.make(event(1), event(2), event(3), event(4, "done"))])
+    Effect.gen(function* () {
+      const { open } = serving([
+        Stream.make(event(1), event(2)),
+        Stream.make(event(1), event(2), event(3), event(4, "done"))
+      ])
       assert.deepStrictEqual(yield* letPass(read(open)), [1, 2, 3])
-    }))
+    })
+  )
 
   it.effect("is given up after so many connections without an event", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { open, starts } = serving([])
       const error = yield* letPass(Effect.flip(read(open)))
       assert.deepInclude(error, { _tag: "EventsLost", cause: "down" })
       assert.strictEqual(starts.length, attempts + 1)
-    }))
+    })
+  )
 
   it.effect("fails at once with an answer that asking again does not change", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       let asked = 0
       const events = resumingEvents({
         open: () => Effect.suspend(() => (asked++, Effect.fail("not found" as const))),
@@ -75,5 +85,6 @@ describe("a stream of events", () => {
       })
       assert.strictEqual(yield* Effect.flip(Stream.runDrain(events)), "not found")
       assert.strictEqual(asked, 1)
-    }))
+    })
+  )
 })

@@ -14,7 +14,7 @@ import {
   UnsupportedMediaType,
   Validation
 } from "@quickagents/schema"
-import { Cause, Clock, Effect, Option, SchemaIssue } from "effect"
+import { Cause, Clock, Context, Effect, Option, References, SchemaIssue } from "effect"
 import {
   FindMyWay,
   HttpRouter,
@@ -44,15 +44,13 @@ const validation = (error: HttpApiError.HttpApiSchemaError, place: keyof typeof 
     errors: format(error.cause.issue)
       .issues.slice(0, 50)
       .map((issue) => ({
-        pointer:
-          "/" +
-          (issue.path ?? [])
-            .map((segment) =>
-              String(typeof segment === "object" ? segment.key : segment)
-                .replaceAll("~", "~0")
-                .replaceAll("/", "~1")
-            )
-            .join("/"),
+        // RFC 6901: the whole part is the empty pointer.
+        pointer: (issue.path ?? [])
+          .map((segment) => {
+            const key = String(typeof segment === "object" ? segment.key : segment)
+            return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`
+          })
+          .join(""),
         in: places[place],
         message: issue.message
       }))
@@ -103,6 +101,17 @@ const methodsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(ap
   return (url: string) => table.find("GET", url)?.handler
 }
 
+/** Nothing takes this request: 405 when its address is one of the API's, with the methods that it takes. */
+const noRoute = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  methods: (url: string) => ReadonlySet<string> | undefined
+) {
+  const allowed = methods(request.url)
+  return allowed === undefined || allowed.has(request.method)
+    ? yield* respond(new NotFound({}))
+    : HttpServerResponse.setHeader(yield* respond(new MethodNotAllowed({})), "allow", [...allowed].join(", "))
+})
+
 const answer = Effect.fnUntraced(function* (
   cause: Cause.Cause<unknown>,
   request: HttpServerRequest.HttpServerRequest,
@@ -118,10 +127,7 @@ const answer = Effect.fnUntraced(function* (
       continue
     }
     if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
-      const allowed = methods(request.url)
-      return allowed === undefined
-        ? yield* respond(new NotFound({}))
-        : HttpServerResponse.setHeader(yield* respond(new MethodNotAllowed({})), "allow", [...allowed].join(", "))
+      return yield* noRoute(request, methods)
     }
     if (HttpServerRespondable.isRespondable(error)) {
       const response = yield* respond(error)
@@ -169,8 +175,9 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
           const path = request.url.split("?", 1)[0]
           const handled = yield* httpEffect.pipe(
             Effect.catchCause((cause) => answer(cause, request, state, methods)),
-            Effect.provideService(CurrentRequest, state),
-            Effect.annotateLogs({ request: state.id })
+            Effect.provideContext(
+              Context.add(Context.make(CurrentRequest, state), References.CurrentLogAnnotations, { request: state.id })
+            )
           )
           // What no credential was asked of, such as an unknown path, counts against the address.
           if (state.standing === undefined && !neverLimited(path)) {
@@ -185,7 +192,11 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             !ownErrorFormat(request.url)
           ) {
             const { "content-length": _length, "content-type": _type, ...headers } = response.headers
-            response = HttpServerResponse.setHeaders(yield* respondStatus(response.status), headers)
+            response = HttpServerResponse.setHeaders(
+              // Pages answer every GET: one that they do not have may still be an address of the API.
+              response.status === 404 ? yield* noRoute(request, methods) : yield* respondStatus(response.status),
+              headers
+            )
           }
           const standing = state.standing ?? {
             allowed: true,

@@ -2,45 +2,31 @@
 import {
   checkIntake,
   defaultInstructions,
-  fromV1,
   type IntakeQuestion,
   Manifest,
   manifestFile,
   withDefaults
 } from "@quickagents/schema"
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
-import { Effect, Schema } from "effect"
-import { parseDocument } from "yaml"
+import { Effect } from "effect"
 import { parseArguments } from "./Model.ts"
-import type { ReleasePackage } from "./ReleasePackage.ts"
+import type { OpenedPackage } from "./ReleasePackage.ts"
 import { compileFailed, type RunFailure } from "./RunFailure.ts"
 
-const maxManifestBytes = 64 * 1024
 
-const fileText = (release: ReleasePackage, path: string): string | undefined => {
+const fileText = (release: OpenedPackage, path: string): string | undefined => {
   const bytes = release.files.get(path)
   return bytes === undefined ? undefined : Buffer.from(bytes).toString("utf8")
 }
 
-/** Reads `agent.yaml`, major 1 or 2. */
-export const readManifest = (release: ReleasePackage): Effect.Effect<Manifest, RunFailure> =>
-  Effect.gen(function* () {
-    const source = fileText(release, manifestFile)
-    if (source === undefined) return yield* compileFailed("manifest-invalid", `The package has no ${manifestFile}`)
-    if (source.length > maxManifestBytes) return yield* compileFailed("manifest-invalid", "The manifest is too large")
-    const parsed = yield* Effect.try({
-      try: () => {
-        const document = parseDocument(source, { uniqueKeys: true, merge: false })
-        const broken = document.errors[0]
-        if (broken !== undefined) throw broken
-        return document.toJS({ maxAliasCount: 0 }) as unknown
-      },
-      catch: () => compileFailed("manifest-invalid", "The manifest is not plain YAML")
-    })
-    return yield* Schema.decodeUnknownEffect(Manifest)(fromV1(parsed).input).pipe(
-      Effect.mapError((error) => compileFailed("manifest-invalid", `The manifest is not valid: ${error.message}`))
-    )
-  })
+/** `agent.yaml`, major 1 or 2. */
+export const readManifest = (release: OpenedPackage): Effect.Effect<Manifest, RunFailure> => {
+  if (release.manifest === undefined) return Effect.fail(compileFailed("manifest-invalid", `The package has no ${manifestFile}`))
+  const { manifest, problems } = release.manifest
+  return manifest === undefined
+    ? Effect.fail(compileFailed("manifest-invalid", `The manifest is not valid: ${problems[0]?.message ?? "unreadable"}`))
+    : Effect.succeed(manifest)
+}
 
 export interface Compiled {
   readonly system: string
@@ -70,7 +56,7 @@ export const readAnswers = (
 export const readResult = (result: unknown, check: ValidateFunction): unknown =>
   typeof result === "string" && !check(result) ? (parseArguments(result) ?? result) : result
 
-const readOutputSchema = (release: ReleasePackage, path: string) =>
+const readOutputSchema = (release: OpenedPackage, path: string) =>
   Effect.try({
     // Formats are annotations in 2020-12 unless a vocabulary asks for more.
     try: () =>
@@ -81,7 +67,7 @@ const readOutputSchema = (release: ReleasePackage, path: string) =>
   })
 
 export const compile = (
-  release: ReleasePackage,
+  release: OpenedPackage,
   manifest: Manifest,
   answers: Readonly<Record<string, unknown>>,
   inputs: ReadonlyArray<string>

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { createHash } from "node:crypto"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { connect, type AddressInfo } from "node:net"
@@ -9,6 +8,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { HostedRequest } from "./HostedRequest.ts"
 import type { NarrationLine } from "./Narration.ts"
+import { readPackage } from "./ReleasePackage.ts"
 import { fromHosted, run } from "./Runner.ts"
 
 const directory = Effect.acquireRelease(
@@ -120,13 +120,9 @@ describe("a run on a host", () => {
         ["no_such_tool", {}],
         ["finish", { result: "done" }]
       ])
-      const listing = ["AGENT.md", "agent.yaml"].map((name) => {
-        const bytes = name === "AGENT.md" ? "Do it." : JSON.stringify(manifest)
-        return `sha256:${createHash("sha256").update(bytes).digest("hex")} ${name}\n`
-      })
       const request = yield* Schema.decodeUnknownEffect(HostedRequest)({
         ref: "demo/agent@1.0.0",
-        digest: `sha256:${createHash("sha256").update(listing.join("")).digest("hex")}`,
+        digest: (yield* readPackage(packageDirectory)).digest,
         archive: packageDirectory,
         attestation: null,
         pinnedKeys: [],

@@ -9,7 +9,7 @@ import type { Digest, HandOff } from "@quickagents/schema"
 import { Effect, Schema } from "effect"
 import type { HostConnection } from "./HostTransport.ts"
 import { RunModel } from "./RunModel.ts"
-import type { RunRow } from "./RunsSql.ts"
+import type { RunRow, RunSecretsRow } from "./RunsSql.ts"
 import { RunsSql } from "./RunsSql.ts"
 
 /** What is sealed of a create request. */
@@ -19,6 +19,7 @@ export const SealedRequest = Schema.Struct({
 })
 export type SealedRequest = typeof SealedRequest.Type
 const requestJson = Schema.fromJsonString(SealedRequest)
+const decodeRequest = Schema.decodeEffect(requestJson)
 export const encodeRequest = (request: SealedRequest) =>
   new TextEncoder().encode(Schema.encodeSync(requestJson)(request))
 
@@ -47,13 +48,11 @@ const impossible = (reason: HandOffImpossible["reason"], retry: boolean) => () =
   new HandOffImpossible({ reason, retry })
 
 /** Task and intake of a run, for its hand-off and for the person who ran it. */
-export const openRequest = Effect.fnUntraced(function* (run: RunRow) {
+export const openRequest = Effect.fnUntraced(function* (run: Pick<RunRow, "id" | "accountId">, sealed: RunSecretsRow) {
   const keys = yield* KeyService
-  const rows = yield* RunsSql
-  const sealed = (yield* Effect.orDie(rows.secretsOf(run.id)))!
   const dataKey = yield* keys.unwrap(contexts.account(run.accountId), sealed.requestKey)
   const bytes = yield* Sealing.openBytes(dataKey, contexts.request(run.id), sealed.request)
-  const request = yield* Effect.orDie(Schema.decodeEffect(requestJson)(new TextDecoder().decode(bytes)))
+  const request = yield* Effect.orDie(decodeRequest(new TextDecoder().decode(bytes)))
   return { ...request, sealTo: sealed.sealTo }
 })
 
@@ -70,7 +69,8 @@ export const stage = Effect.fnUntraced(function* (run: RunRow, host: HostConnect
     KeyServiceUnavailable: impossible("keys-unavailable", true),
     ObjectStoreError: impossible("objects-unavailable", true)
   }
-  const request = yield* openRequest(run).pipe(
+  const sealed = (yield* Effect.orDie((yield* RunsSql).secretsOf(run.id)))!
+  const request = yield* openRequest(run, sealed).pipe(
     Effect.catchTags({
       KeyServiceUnavailable: unavailable.KeyServiceUnavailable,
       WrappedKeyInvalid: impossible("request-unreadable", false),

@@ -14,7 +14,7 @@ import type { HostRow } from "./HostsSql.ts"
 import { HostsSql } from "./HostsSql.ts"
 import type { HostConnection } from "./HostTransport.ts"
 import { HostTransport } from "./HostTransport.ts"
-import { RunsSql } from "./RunsSql.ts"
+import { type ClaimedRow, RunsSql } from "./RunsSql.ts"
 
 /** Without a wake-up a host is asked this often; a wake-up is only faster, never needed. */
 const pollEvery = "1 second"
@@ -94,6 +94,14 @@ const watch = Effect.fnUntraced(function* (hostId: string) {
     shownAt = at.getTime()
   })
 
+  const supervise = ({ attempts, id }: ClaimedRow) =>
+    runOf(id).supervise({ runId: id, turn: String(attempts) }, { discard: true })
+
+  /** Claims of a watch that died before it had told anyone. The message of a claim is one, however often it is sent. */
+  const resume = Effect.gen(function* () {
+    yield* Effect.forEach(yield* runs.claimedFor(hostId), supervise, { concurrency: 8, discard: true })
+  }).pipe(Effect.catchCause((cause) => Effect.logWarning("claims could not be resumed", cause)))
+
   const claim = Effect.fnUntraced(function* (health: HostHealth) {
     if (health.draining || !health.acceptsSealedObjects) return
     for (let free = health.slots.total - health.slots.used; free > 0; free--) {
@@ -103,7 +111,7 @@ const watch = Effect.fnUntraced(function* (hostId: string) {
       )
       if (claimed === null) return
       yield* fault("claim.claimed", claimed.id)
-      yield* runOf(claimed.id).supervise({ runId: claimed.id, turn: String(claimed.attempts) }, { discard: true })
+      yield* supervise(claimed)
       yield* fault("claim.supervised", claimed.id)
     }
   })
@@ -130,6 +138,7 @@ const watch = Effect.fnUntraced(function* (hostId: string) {
     capacity: 1,
     strategy: "sliding"
   })
+  yield* resume
   yield* Effect.gen(function* () {
     while (yield* look) {
       yield* Effect.raceFirst(Effect.ignore(Queue.take(wakeUps)), Effect.sleep(pollEvery))

@@ -97,20 +97,24 @@ export const LedgerEntityLive: Layer.Layer<never, never, LedgerSql | Settings.Se
       return LedgerEntity.of({
         open: Effect.fnUntraced(function* ({ payload: run }) {
           const now = new Date(yield* Clock.currentTimeMillis)
-          const opened = yield* books
-            .open(run, now)
-            .pipe(
-              Effect.catch((error) =>
-                Database.uniqueConstraint(error) === "runs_one_active"
-                  ? Effect.fail(
-                      new RunActive({
-                        detail: "This account has a queued, claimed or running run. Wait for it or cancel it."
-                      })
-                    )
-                  : Effect.die(error)
-              )
-            )
-          if (opened) return
+          const opened = yield* books.open(run, now).pipe(
+            Effect.catch((error) => {
+              switch (Database.uniqueConstraint(error)) {
+                case "runs_one_active":
+                  return Effect.fail(
+                    new RunActive({
+                      detail: "This account has a queued, claimed or running run. Wait for it or cancel it."
+                    })
+                  )
+                case "runs_pkey":
+                  // A node that died after it had stored the run never answered, and the message came again.
+                  return Effect.succeed(true)
+                default:
+                  return Effect.die(error)
+              }
+            })
+          )
+          if (opened || (yield* Effect.orDie(books.isOpened(run.id)))) return
           const account = yield* Effect.orDie(
             books.account(run.payer, allowanceOf(settings, "standard"), now, cycleEnd(now))
           )

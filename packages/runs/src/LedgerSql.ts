@@ -84,6 +84,10 @@ const make = Effect.gen(function* () {
       )
       SELECT pg_notify('runs_queued', id) FROM opened`.pipe(Effect.map((rows) => rows.length === 1))
 
+  /** The run is stored, with its hold: a balance that is short now was not when it was opened. */
+  const isOpened = (runId: string) =>
+    sql`SELECT 1 FROM runs WHERE id = ${runId}`.pipe(Effect.map((rows) => rows.length === 1))
+
   /** Ends the run and books its hold, if it still is in one of `from`. False: it is not. */
   const end = (row: EndRow): Effect.Effect<boolean, SqlError.SqlError> =>
     sql`
@@ -143,7 +147,7 @@ const make = Effect.gen(function* () {
       INSERT INTO ledger_lines (payer, reason, subject, balance_delta, held_delta, at)
       SELECT payer, 'cycle_grant', ${cycleSubject(account.payer, nextEnd)}::text, ${allowance}::integer, 0, ${now}::timestamptz FROM due`
 
-  return { account, open, end, grant, setTier, lines, dueCycles, renewCycle }
+  return { account, open, isOpened, end, grant, setTier, lines, dueCycles, renewCycle }
 })
 
 /** The whole row, so that one JSON parameter carries it with its types. */

@@ -133,9 +133,7 @@ export class Runs extends Context.Service<
       const notifications = yield* Notifications
       const audit = yield* Audit.Audit
       const runOf = yield* RunEntity.client
-      const services = yield* Effect.context<
-        Effect.Services<ReturnType<typeof admit>> | Effect.Services<ReturnType<typeof openRequest>>
-      >()
+      const services = yield* Effect.context<Effect.Services<ReturnType<typeof admit>>>()
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const actorOf = (actor: Account) => ({ type: "account" as const, id: actor.accountId, handle: actor.handle })
 
@@ -320,21 +318,21 @@ export class Runs extends Context.Service<
       })
 
       const output = Effect.fnUntraced(function* (actor: Account, id: string, name: string) {
-        const row = yield* own(actor, id)
+        const row = yield* Effect.orDie(rows.opened(id))
+        if (row === null || !isOwn(actor, row)) return yield* new NotFound({})
         if (name !== "output.tar") return yield* new NotFound({})
         if (row.outputObject === null) {
           return row.status === "finished" || row.status === "cancelled"
             ? yield* new NotFound({ detail: "The run has no output" })
             : yield* new OutputNotReady({})
         }
-        const sealed = (yield* Effect.orDie(rows.secretsOf(id)))!
         const content = Effect.gen(function* () {
-          const requestKey = yield* keys.unwrap(contexts.account(row.accountId), sealed.requestKey)
-          const privateKey = yield* Sealing.openBytes(requestKey, contexts.recipient(id), sealed.openWith)
+          const requestKey = yield* keys.unwrap(contexts.account(row.accountId), row.requestKey)
+          const privateKey = yield* Sealing.openBytes(requestKey, contexts.recipient(id), row.openWith)
           const dataKey = yield* Sealing.openKey(
             Buffer.from(privateKey).toString("base64"),
             contexts.output(id),
-            sealed.outputKey!
+            row.outputKey!
           )
           const stored = yield* objects.get(row.outputObject as Digest)
           return Sealing.open(dataKey, contexts.output(id))(stored.content)
@@ -346,9 +344,11 @@ export class Runs extends Context.Service<
         create,
         list: (actor) => Effect.map(Effect.orDie(rows.newest(actor.accountId, newest)), (found) => found.map(recordOf)),
         get: Effect.fnUntraced(function* (actor, id) {
-          const { level, row } = yield* readable(actor, id)
+          const row = yield* Effect.orDie(rows.opened(id))
+          const level = row === null ? "none" : reading(actor, row)
+          if (row === null || level === "none") return yield* new NotFound({})
           if (level === "staff") return withheld(recordOf(row))
-          const opened = yield* Effect.option(Effect.provideContext(openRequest(row), services))
+          const opened = yield* Effect.option(Effect.provideService(openRequest(row, row), KeyService, keys))
           return opened._tag === "None"
             ? recordOf(row)
             : { ...recordOf(row), task: opened.value.task, intake: opened.value.intake }

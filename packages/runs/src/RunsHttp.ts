@@ -1,6 +1,7 @@
 /** Handlers of the hosted-run routes: decode, ask the service, answer. No rule lives here. */
 import { Actor, Api, TooLarge, Viewer } from "@quickagents/schema"
 import { Effect, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { Runs } from "./Runs.ts"
 import { runsStatus } from "./RunsStatus.ts"
@@ -31,7 +32,10 @@ export const RunsHttp = HttpApiBuilder.group(
           )
         )
       )
-      .handle("get", ({ params }) => Effect.flatMap(Actor, (actor) => runs.get(actor, params.id)))
+      // The most read route of all answers ready: `Run` encodes to itself, so there is nothing for an encoder to do.
+      .handle("get", ({ params }) =>
+        Effect.flatMap(Actor, (actor) => Effect.map(runs.get(actor, params.id), (run) => HttpServerResponse.jsonUnsafe(run)))
+      )
       .handle("events", ({ headers, params, query }) =>
         Effect.flatMap(Actor, (actor) => runs.events(actor, params.id, headers["last-event-id"] ?? query.after ?? 0))
       )

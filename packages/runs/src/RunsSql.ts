@@ -86,6 +86,12 @@ const make = Effect.gen(function* () {
       sql`UPDATE runs SET idempotency_key = NULL WHERE account_id = ${accountId} AND idempotency_key = ${key} AND created_at < ${since}`,
     newest: (accountId: string, limit: number) =>
       sql<RunRow>`SELECT ${record} FROM runs WHERE account_id = ${accountId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+    /** Record and secrets at once, for the person whose run it is. */
+    opened: (id: string) =>
+      sql<RunRow & RunSecretsRow>`
+        SELECT ${record}, request, request_key, seal_to, open_with, output_key FROM runs WHERE id = ${id}`.pipe(
+        Effect.map(one)
+      ),
     secretsOf: (id: string) =>
       sql<RunSecretsRow>`SELECT request, request_key, seal_to, open_with, output_key FROM runs WHERE id = ${id}`.pipe(
         Effect.map(one)
@@ -154,6 +160,9 @@ const make = Effect.gen(function* () {
         ) ORDER BY id LIMIT ${limit}`,
     unsupervised: (before: Date, limit: number) =>
       sql<ClaimedRow>`SELECT id, attempts FROM runs WHERE status IN ('claimed', 'running') AND supervised_at < ${before} ORDER BY supervised_at LIMIT ${limit}`,
+    /** Claimed for the host and not known to have started there. */
+    claimedFor: (hostId: string) =>
+      sql<ClaimedRow>`SELECT id, attempts FROM runs WHERE host_id = ${hostId} AND status = 'claimed'`,
     activeOn: (hostId: string) =>
       sql<{ id: string }>`SELECT id FROM runs WHERE host_id = ${hostId} AND status IN ('claimed', 'running')`.pipe(
         Effect.map((rows) => new Set(rows.map(({ id }) => id)))

@@ -16,7 +16,7 @@ import {
   verify as verifyBytes
 } from "node:crypto"
 import type { KeyObject } from "node:crypto"
-import { canonicalJson } from "./CanonicalJson.ts"
+import { canonicalJson } from "@quickagents/archive"
 import { reportBytes } from "./Report.ts"
 
 export const statementPayloadType = "application/vnd.in-toto+json"

@@ -1,9 +1,9 @@
 /** The report of one scan, and the bytes that are signed and addressed. */
 import type { Digest, Manifest, ScanReport } from "@quickagents/schema"
-import { canonicalJson } from "./CanonicalJson.ts"
+import { canonicalJson } from "@quickagents/archive"
 import type { GateDecision } from "./Gate.ts"
 import { countFindings } from "./Gate.ts"
-import { digestOf } from "./Package.ts"
+import { digestOf } from "@quickagents/archive"
 
 export interface ScannedRelease {
   /** `ns/name@version`. */

@@ -15,7 +15,8 @@ import {
   severityOf
 } from "./Rubric.ts"
 import { reviewParts, reviewStage } from "./stages/S9Review.ts"
-import { context, manifestYaml, packageWith, shown } from "./TestPackages.ts"
+import { manifestYaml } from "@quickagents/archive/testing"
+import { context, packageWith, shown } from "./testing/TestPackages.ts"
 
 /** A judge that answers each question from its own script, then with 0. */
 const scripted = (answer: (questionId: string, text: string, time: number) => number | JudgeFailed) => {

@@ -4,10 +4,10 @@
  */
 import type { Severity } from "@quickagents/schema"
 import { Effect, Result, Schedule } from "effect"
-import { canonicalJson } from "./CanonicalJson.ts"
+import { canonicalJson } from "@quickagents/archive"
 import type { JudgeAnswer, Question } from "./Judge.ts"
 import { Judge, JudgeFailed } from "./Judge.ts"
-import { digestOf } from "./Package.ts"
+import { digestOf } from "@quickagents/archive"
 
 export type RubricQuestionId =
   | "C1_injection"

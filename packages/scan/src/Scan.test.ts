@@ -1,5 +1,6 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { assert, it, layer } from "@effect/vitest"
+import { defaultArchiveLimits, openPackage } from "@quickagents/archive"
 import { Agents, AgentsSql, migrations as catalogMigrations, ScanStarter, Versions } from "@quickagents/catalog"
 import * as Identity from "@quickagents/identity"
 import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
@@ -13,16 +14,15 @@ import { HttpClient, HttpClientResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { createPublicKey, verify } from "node:crypto"
-import { defaultArchiveLimits } from "./ArchiveLimits.ts"
-import { openPackage } from "./Package.ts"
 import { manifestDigest, reportDigest } from "./Report.ts"
 import type { JudgeAnswer } from "./Judge.ts"
 import { Judge, JudgeFailed } from "./Judge.ts"
 import { JudgeLive, migrations, reconcileScans, ScanEntityLive, ScanStarterLive, SigningKeys } from "./index.ts"
 import { scanVersion } from "./Scan.ts"
 import { reviewStage } from "./stages/S9Review.ts"
-import type { Files } from "./TestPackages.ts"
-import { archiveOf, context, entry } from "./TestPackages.ts"
+import type { Files } from "@quickagents/archive/testing"
+import { archiveOf, entry } from "@quickagents/archive/testing"
+import { context } from "./testing/TestPackages.ts"
 
 const signingSeed = Buffer.alloc(32, 7).toString("base64")
 const settings: Settings.Values = {
@@ -385,7 +385,7 @@ layer(freshNode({ judge: failing.judge, starter: notStarted }), { timeout: "60 s
     }))
 })
 
-it.live("[JOB-006] a scan that dies between any two stages goes on where it was, and no finished stage runs again", () =>
+it.live("a scan that dies between any two stages goes on where it was, and no finished stage runs again", () =>
   Effect.gen(function*() {
     const place = yield* aPlace
     const order = ["S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10"] as const

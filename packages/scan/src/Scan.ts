@@ -8,13 +8,13 @@ import type { VersionRow } from "@quickagents/catalog"
 import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
 import { ScanEntity, stageNames } from "@quickagents/schema"
 import type { StageId, StageResult } from "@quickagents/schema"
-import { Clock, Effect, Layer, Schedule, Semaphore, Stream } from "effect"
+import { Clock, Data, Effect, Layer, Schedule, Semaphore, Stream } from "effect"
 import type { HttpClient } from "effect/http"
 import { Rpc } from "effect/rpc"
 import { SqlClient } from "effect/sql"
 import { makeStatement, sign, signReport, stagesOf } from "./Attestation.ts"
-import type { ArchiveLimits } from "./ArchiveLimits.ts"
-import { defaultArchiveLimits } from "./ArchiveLimits.ts"
+import type { ArchiveLimits } from "@quickagents/archive"
+import { defaultArchiveLimits } from "@quickagents/archive"
 import type { ClamdAddress } from "./Clamd.ts"
 import { decide, pipelineError } from "./Gate.ts"
 import { Judge } from "./Judge.ts"
@@ -28,7 +28,7 @@ import { archiveStage, stages } from "./Stages.ts"
 
 /** A stage that could not do its work is tried so often, with growing pauses. Spec: Events 8. */
 const attempts = 5
-/** S9 asks the judge six questions about every 8 KiB, at the judge's pace. All stages end within the life of a scan. */
+/** What a stage may take with all its tries. S9 asks the judge six questions about every 8 KiB, at the judge's pace. */
 const stageTimeout = (stage: StageId) => stage === "S9" ? "15 minutes" : "3 minutes"
 /** A scan older than this goes to a person. Spec: Other states. */
 const scanLifeMs = 30 * 60_000
@@ -63,8 +63,15 @@ const withoutAnswer = (stage: StageId, judge: string): StageResult | undefined =
 
 type Services = AgentsSql | Audit.Audit | ObjectStore | Settings.Settings | SigningKeys | Judge | HttpClient.HttpClient | SqlClient.SqlClient
 
+/** PostgreSQL keeps neither NUL nor half of a surrogate pair, and a message may quote the package, cut somewhere. */
+const storable = (result: StageResult) =>
+  JSON.parse(JSON.stringify(result, (_, value: unknown) => (typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value))) as StageResult
+
+/** Someone else took the version out of `scanning`: what this scan would still find counts for nothing. */
+class DecidedOtherwise extends Data.TaggedError("DecidedOtherwise") {}
+
 /** One scan from where it is to its end; a defect leaves the version in `scanning`. Spec: SCAN-004. */
-export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Effect.fn.Return<void, never, Services> {
+export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Effect.fn.Return<void, DecidedOtherwise, Services> {
   const rows = yield* AgentsSql
   const sql = yield* SqlClient.SqlClient
   const settings = yield* Settings.Settings
@@ -80,8 +87,11 @@ export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Eff
   // A scan that goes on began when its first stage did.
   const startedAt = new Date(Math.min((yield* now).getTime(), ...kept.map(({ finishedAt, result }) => finishedAt.getTime() - result.durationMs)))
   const tell = (stage: StageId, status: string, at: Date) =>
-    Effect.orDie(rows.addEvent(version.id, "stage", { stage, name: stageNames[stage], status }, at))
-  const keep = Effect.fnUntraced(function*(result: StageResult) {
+    Effect.orDie(rows.addEvent(version.id, "stage", { stage, name: stageNames[stage], status }, at)).pipe(
+      Effect.filterOrFail((told) => told, () => new DecidedOtherwise())
+    )
+  const keep = Effect.fnUntraced(function*(found: StageResult) {
+    const result = storable(found)
     const at = yield* now
     yield* transaction(Effect.gen(function*() {
       yield* Effect.orDie(sql`INSERT INTO scan_stages ${
@@ -129,13 +139,12 @@ export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Eff
         const tooLong = toStageResult(stage, "0", { findings: [], status: "failed", detail: "took too long" }, 0)
         yield* keep(
           unanswered ?? (yield* run(pkg, context).pipe(
-            Effect.timeoutOrElse({ duration: stageTimeout(stage), orElse: () => Effect.succeed(tooLong) }),
             Effect.repeat({
               schedule: Schedule.exponential("500 millis"),
               times: attempts - 1,
-              // What took its whole time once would take it again, and the scan's with it.
-              while: (result) => result.status === "failed" && result !== tooLong
-            })
+              while: (result) => result.status === "failed"
+            }),
+            Effect.timeoutOrElse({ duration: stageTimeout(stage), orElse: () => Effect.succeed(tooLong) })
           ))
         )
       }
@@ -190,7 +199,7 @@ export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Eff
       yield* audit.record({ actor: Audit.system, action: `version.${decision.status}`, target: ref, org: version.namespace, detail: { verdict: decision.verdict } })
     }
   }))
-})
+}, Effect.catchTag("DecidedOtherwise", () => Effect.void))
 
 export const ScanEntityLive = Layer.unwrap(
   Effect.gen(function*() {

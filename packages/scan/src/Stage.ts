@@ -3,7 +3,7 @@ import type { Capabilities, Finding, McpServer, Severity, StageId, StageResult }
 import { stageNames } from "@quickagents/schema"
 import { Clock, Effect } from "effect"
 import type { ClamdAddress } from "./Clamd.ts"
-import type { PackageFile, ScanPackage } from "./Package.ts"
+import type { PackageFile, ReleasePackage } from "@quickagents/archive"
 
 /** The grants of the last published version, for what a new one widens. */
 export interface PreviousRelease {
@@ -29,7 +29,7 @@ export interface ScanContext {
 }
 
 /** One stage's judgement of a package. It never fails: a stage that could not do its work answers `failed`. */
-export type Stage<R = never> = (pkg: ScanPackage, context: ScanContext) => Effect.Effect<StageResult, never, R>
+export type Stage<R = never> = (pkg: ReleasePackage, context: ScanContext) => Effect.Effect<StageResult, never, R>
 
 export interface StageOutcome {
   readonly findings: ReadonlyArray<Finding>
@@ -78,9 +78,9 @@ export const toStageResult = (
 export const defineStage = <R>(
   stage: StageId,
   version: string,
-  judge: (pkg: ScanPackage, context: ScanContext) => Effect.Effect<StageOutcome, never, R>
+  judge: (pkg: ReleasePackage, context: ScanContext) => Effect.Effect<StageOutcome, never, R>
 ): Stage<R> =>
-  Effect.fn(`scan/${stage}`)(function* (pkg: ScanPackage, context: ScanContext) {
+  Effect.fn(`scan/${stage}`)(function* (pkg: ReleasePackage, context: ScanContext) {
     const startedAt = yield* Clock.currentTimeMillis
     const outcome = yield* judge(pkg, context)
     return toStageResult(stage, version, outcome, Math.round((yield* Clock.currentTimeMillis) - startedAt))
@@ -88,7 +88,7 @@ export const defineStage = <R>(
 
 /** Judges file by file and lets the process do other work between them: a package may hold 60 MB. */
 export const judgeFiles = (
-  pkg: ScanPackage,
+  pkg: ReleasePackage,
   judge: (file: PackageFile) => ReadonlyArray<Finding>
 ): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.forEach(pkg.files, (file) => Effect.yieldNow.pipe(Effect.andThen(Effect.sync(() => judge(file))))).pipe(

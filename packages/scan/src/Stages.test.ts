@@ -1,12 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { defaultArchiveLimits } from "./ArchiveLimits.ts"
+import { defaultArchiveLimits } from "@quickagents/archive"
 import { decide } from "./Gate.ts"
 import { Judge } from "./Judge.ts"
 import { archiveStage, stages } from "./Stages.ts"
-import { archiveWith, context } from "./TestPackages.ts"
-import type { Files } from "./TestPackages.ts"
+import { archiveWith } from "@quickagents/archive/testing"
+import { context } from "./testing/TestPackages.ts"
+import type { Files } from "@quickagents/archive/testing"
 
 const scan = Effect.fnUntraced(
   function* (files: Files) {

@@ -3,7 +3,7 @@ import { Compiler, initSync } from "@virustotal/yara-x"
 import type { Rules } from "@virustotal/yara-x"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
-import { digestOf } from "./Package.ts"
+import { digestOf } from "@quickagents/archive"
 
 const source = readFileSync(new URL("./rules/malware.yar", import.meta.url), "utf8")
 

@@ -11,7 +11,8 @@ import { fileURLToPath } from "node:url"
 export const projectRoot = fileURLToPath(new URL("../../../..", import.meta.url)).replace(/\/$/u, "")
 
 /** `QUICKAGENTS_DATA_DIR`, or `.data` in the project. */
-export const dataDirectoryPath = (environment: NodeJS.ProcessEnv) => environment["QUICKAGENTS_DATA_DIR"] ?? join(projectRoot, ".data")
+export const dataDirectoryPath = (environment: NodeJS.ProcessEnv) =>
+  environment["QUICKAGENTS_DATA_DIR"] ?? join(projectRoot, ".data")
 
 /** Another stack runs on the directory; `running` is what that one noted, if it got so far. */
 export class AlreadyRunning extends Data.TaggedError("AlreadyRunning")<{
@@ -34,7 +35,8 @@ export interface DataDirectory {
   readonly keep: (name: string, value: unknown) => void
 }
 
-const readJson = <A>(path: string): A | undefined => (existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as A) : undefined)
+const readJson = <A>(path: string): A | undefined =>
+  existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as A) : undefined
 
 /** Whole or not at all. */
 const writeJson = (path: string, value: unknown) => {
@@ -55,7 +57,7 @@ const listen = (path: string) =>
  * ends; a system without these (any but Linux) has no lock.
  */
 export const openDataDirectory = (path: string): Effect.Effect<DataDirectory, AlreadyRunning, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     mkdirSync(path, { recursive: true })
     // PostgreSQL's own user has to pass through when root starts the stack; every directory inside is closed by itself.
     chmodSync(path, process.getuid?.() === 0 ? 0o711 : 0o700)
@@ -63,9 +65,8 @@ export const openDataDirectory = (path: string): Effect.Effect<DataDirectory, Al
     const noted = at("running.json")
     if (process.platform === "linux") {
       const name = createHash("sha256").update(path).digest("hex").slice(0, 32)
-      const lock = yield* Effect.acquireRelease(
-        listen(`\0quickagents-stack-${name}`),
-        (lock) => Effect.sync(() => void lock?.close())
+      const lock = yield* Effect.acquireRelease(listen(`\0quickagents-stack-${name}`), (lock) =>
+        Effect.sync(() => void lock?.close())
       )
       if (lock === undefined) return yield* new AlreadyRunning({ directory: path, running: readJson<Running>(noted) })
     }

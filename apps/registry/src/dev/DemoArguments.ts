@@ -21,7 +21,11 @@ export interface DemoArguments {
   readonly model: PutRunModel | undefined
 }
 
-const keyVariables = { "anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "openai-compatible": "OPENAI_API_KEY" } as const
+const keyVariables = {
+  anthropic: "ANTHROPIC_API_KEY",
+  openai: "OPENAI_API_KEY",
+  "openai-compatible": "OPENAI_API_KEY"
+} as const
 const isProvider = (name: string): name is keyof typeof keyVariables => Object.hasOwn(keyVariables, name)
 
 /** Fails with a sentence for the person at the screen. */
@@ -29,14 +33,14 @@ export const readDemoArguments = (
   parameters: ReadonlyArray<string>,
   environment: NodeJS.ProcessEnv
 ): Effect.Effect<DemoArguments, DemoUsage> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { values } = yield* Effect.try({
       try: () =>
         parseArgs({
           args: [...parameters],
           options: {
-            "help": { type: "boolean", default: false },
-            "model": { type: "string" },
+            help: { type: "boolean", default: false },
+            model: { type: "string" },
             "model-name": { type: "string" },
             "base-url": { type: "string" }
           }
@@ -50,7 +54,9 @@ export const readDemoArguments = (
         : yield* new DemoUsage({ message: "--model-name and --base-url go with --model" })
     }
     if (!isProvider(provider)) {
-      return yield* new DemoUsage({ message: `--model is one of ${Object.keys(keyVariables).join(", ")}, not ${provider}` })
+      return yield* new DemoUsage({
+        message: `--model is one of ${Object.keys(keyVariables).join(", ")}, not ${provider}`
+      })
     }
     if (model === undefined) return yield* new DemoUsage({ message: "--model needs --model-name, an exact model id" })
     if (provider === "openai-compatible" && baseUrl === undefined) {

@@ -16,7 +16,8 @@ export const freeVersion = (wanted: string, taken: ReadonlyArray<string>): strin
   return patches.length === 0 && !taken.includes(wanted) ? wanted : `${major}.${minor}.${Math.max(-1, ...patches) + 1}`
 }
 
-const field = (manifest: string, name: string) => new RegExp(`^${name}:[ \t]*["']?([^"'\\s#]+)["']?.*$`, "mu").exec(manifest)?.[1]
+const field = (manifest: string, name: string) =>
+  new RegExp(`^${name}:[ \t]*["']?([^"'\\s#]+)["']?.*$`, "mu").exec(manifest)?.[1]
 
 /** The manifest text with another name and version; everything else stays byte for byte. */
 export const renamed = (manifest: string, name: string, version: string) =>
@@ -27,8 +28,12 @@ export const exampleVersion = (example: string) =>
   Effect.promise(async () => field(await readFile(join(example, manifestFile), "utf8"), "version") ?? "1.0.0")
 
 /** A copy of `example` that lasts as long as the scope. */
-export const demoPackage = (example: string, name: string, version: string): Effect.Effect<string, never, Scope.Scope> =>
-  Effect.gen(function*() {
+export const demoPackage = (
+  example: string,
+  name: string,
+  version: string
+): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.gen(function* () {
     const directory = yield* Effect.acquireRelease(
       Effect.promise(() => mkdtemp(join(tmpdir(), "quickagents-demo-"))),
       (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))

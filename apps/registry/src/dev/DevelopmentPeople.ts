@@ -16,7 +16,17 @@ export const customerOrg = "acme"
 export const grantedCredits = 1_000
 
 export const sam: Person = { handle: "sam", name: "Sam Staff", email: `sam@${staffDomain}`, purpose: "platform staff" }
-export const ada: Person = { handle: "ada", name: "Ada Admin", email: "ada@acme.example", purpose: `owner of the organization ${customerOrg}` }
-export const olli: Person = { handle: "olli", name: "Olli Ordinary", email: "olli@example.com", purpose: "an ordinary account with credits" }
+export const ada: Person = {
+  handle: "ada",
+  name: "Ada Admin",
+  email: "ada@acme.example",
+  purpose: `owner of the organization ${customerOrg}`
+}
+export const olli: Person = {
+  handle: "olli",
+  name: "Olli Ordinary",
+  email: "olli@example.com",
+  purpose: "an ordinary account with credits"
+}
 
 export const people: ReadonlyArray<Person> = [sam, ada, olli]

@@ -87,10 +87,16 @@ const exchange = (code: string, codeVerifier: string) =>
   fetch(`${issuer}/token`, {
     method: "POST",
     headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}` },
-    body: new URLSearchParams({ grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: codeVerifier })
+    body: new URLSearchParams({
+      grant_type: "authorization_code",
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: codeVerifier
+    })
   })
 
-const part = (jwt: string, index: number) => JSON.parse(Buffer.from(jwt.split(".")[index], "base64url").toString()) as Record<string, unknown>
+const part = (jwt: string, index: number) =>
+  JSON.parse(Buffer.from(jwt.split(".")[index], "base64url").toString()) as Record<string, unknown>
 
 describe("the development provider", () => {
   it("shows everybody who is there, and signs in whom one clicks", async () => {
@@ -103,10 +109,17 @@ describe("the development provider", () => {
     assert.strictEqual(back.searchParams.get("state"), "state")
     const answer = await exchange(back.searchParams.get("code")!, verifier)
     const { id_token: jwt } = (await answer.json()) as { readonly id_token: string }
-    const { keys } = (await (await fetch(`${issuer}/jwks`)).json()) as { readonly keys: ReadonlyArray<webcrypto.JsonWebKey> }
+    const { keys } = (await (await fetch(`${issuer}/jwks`)).json()) as {
+      readonly keys: ReadonlyArray<webcrypto.JsonWebKey>
+    }
     const signed = jwt.slice(0, jwt.lastIndexOf("."))
     assert.isTrue(
-      verify("RSA-SHA256", Buffer.from(signed), createPublicKey({ key: keys[0], format: "jwk" }), Buffer.from(jwt.split(".")[2], "base64url"))
+      verify(
+        "RSA-SHA256",
+        Buffer.from(signed),
+        createPublicKey({ key: keys[0], format: "jwk" }),
+        Buffer.from(jwt.split(".")[2], "base64url")
+      )
     )
     assert.deepInclude(part(jwt, 1), {
       iss: issuer,
@@ -124,7 +137,9 @@ describe("the development provider", () => {
     const browse = aBrowser()
     await signIn(browse, "ada")
     const { back } = await signIn(browse, "olli")
-    const { id_token: jwt } = (await (await exchange(back.searchParams.get("code")!, verifier)).json()) as { readonly id_token: string }
+    const { id_token: jwt } = (await (await exchange(back.searchParams.get("code")!, verifier)).json()) as {
+      readonly id_token: string
+    }
     assert.strictEqual(part(jwt, 1)["sub"], "olli")
   })
 

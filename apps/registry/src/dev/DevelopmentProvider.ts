@@ -54,7 +54,10 @@ const readForm = async (request: IncomingMessage): Promise<URLSearchParams> => {
 }
 
 const withoutSession = (cookies: string) =>
-  cookies.split(/;\s*/u).filter((cookie) => !/^_session[=.]/u.test(cookie)).join("; ")
+  cookies
+    .split(/;\s*/u)
+    .filter((cookie) => !/^_session[=.]/u.test(cookie))
+    .join("; ")
 
 const claimsOf = ({ email, handle, name }: Person) => ({
   sub: handle,
@@ -69,14 +72,16 @@ const configuration = (options: ProviderOptions, interactionPolicy: InteractionP
   // The registry asks for what it needs and everybody agrees: a development stack has no third parties.
   policy.remove("consent")
   return {
-    clients: [{
-      client_id: clientId,
-      client_secret: options.clientSecret,
-      redirect_uris: [options.redirectUri],
-      grant_types: ["authorization_code"],
-      response_types: ["code"],
-      token_endpoint_auth_method: "client_secret_basic"
-    }],
+    clients: [
+      {
+        client_id: clientId,
+        client_secret: options.clientSecret,
+        redirect_uris: [options.redirectUri],
+        grant_types: ["authorization_code"],
+        response_types: ["code"],
+        token_endpoint_auth_method: "client_secret_basic"
+      }
+    ],
     jwks: { keys: [options.key] },
     cookies: { keys: [options.cookieKey] },
     claims: { openid: ["sub"], profile: ["name", "preferred_username"], email: ["email", "email_verified"] },
@@ -84,7 +89,14 @@ const configuration = (options: ProviderOptions, interactionPolicy: InteractionP
     features: { devInteractions: { enabled: false } },
     interactions: { policy, url: (_context: unknown, { uid }: { readonly uid: string }) => `/sign-in/${uid}` },
     pkce: { required: () => true },
-    ttl: { AccessToken: 3_600, AuthorizationCode: 60, Grant: 86_400, IdToken: 3_600, Interaction: 3_600, Session: 86_400 },
+    ttl: {
+      AccessToken: 3_600,
+      AuthorizationCode: 60,
+      Grant: 86_400,
+      IdToken: 3_600,
+      Interaction: 3_600,
+      Session: 86_400
+    },
     findAccount: (_context: unknown, handle: string) => {
       const person = people.find((person) => person.handle === handle)
       return person === undefined ? undefined : { accountId: handle, claims: () => claimsOf(person) }
@@ -100,7 +112,14 @@ export const startProvider = async (options: ProviderOptions): Promise<Server> =
   const settings = configuration(options, interactionPolicy)
   const provider = new Provider(issuer, {
     ...settings,
-    loadExistingGrant: async ({ oidc }: { readonly oidc: { readonly client: { readonly clientId: string }; readonly session: { readonly accountId: string } } }) => {
+    loadExistingGrant: async ({
+      oidc
+    }: {
+      readonly oidc: {
+        readonly client: { readonly clientId: string }
+        readonly session: { readonly accountId: string }
+      }
+    }) => {
       const grant = new provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId })
       grant.addOIDCScope("openid email profile")
       await grant.save()
@@ -119,19 +138,22 @@ export const startProvider = async (options: ProviderOptions): Promise<Server> =
         return provider.interactionFinished(request, response, { login: { accountId: person.handle } })
       }
     }
-    response.writeHead(200, {
-      "content-type": "text/html; charset=utf-8",
-      "cache-control": "no-store",
-      "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-    }).end(signInPage(`/sign-in/${uid}`))
+    response
+      .writeHead(200, {
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+      })
+      .end(signInPage(`/sign-in/${uid}`))
   }
 
   const server = createServer((request, response) => {
     // Without a session of its own the provider asks each time: one person at the screen plays several.
     request.headers.cookie = withoutSession(request.headers.cookie ?? "")
-    if (!request.url?.startsWith("/sign-in/")) return  answer(request, response)
+    if (!request.url?.startsWith("/sign-in/")) return answer(request, response)
     signIn(request, response).catch(() => {
-      response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
+      response
+        .writeHead(400, { "content-type": "text/plain; charset=utf-8" })
         .end("This sign-in is over. Go back to the registry and start again.")
     })
   })

@@ -53,7 +53,9 @@ const keptText = (path: string, make: () => Promise<string>) =>
   })
 
 /** Reads the secrets of `directory`, or makes them. A file that was damaged is a defect: new keys could not open old data. */
-export const developmentSecrets = Effect.fn("DevelopmentSecrets")(function*(directory: string): Effect.fn.Return<DevelopmentSecrets> {
+export const developmentSecrets = Effect.fn("DevelopmentSecrets")(function* (
+  directory: string
+): Effect.fn.Return<DevelopmentSecrets> {
   yield* Effect.promise(() => mkdir(directory, { recursive: true, mode: 0o700 }))
   const stored = yield* Effect.promise(() =>
     keptText(join(directory, "secrets.json"), async () => JSON.stringify(makeSecrets(), null, 2))
@@ -61,7 +63,12 @@ export const developmentSecrets = Effect.fn("DevelopmentSecrets")(function*(dire
   const secrets = yield* Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Secrets))(stored))
   const caCertificate = join(directory, "ca.pem")
   const caKey = join(directory, "ca.key.pem")
-  const known = yield* Effect.promise(() => readFile(caKey, "utf8").then(() => true, () => false))
+  const known = yield* Effect.promise(() =>
+    readFile(caKey, "utf8").then(
+      () => true,
+      () => false
+    )
+  )
   if (!known) {
     const ca = yield* Effect.orDie(selfSignedCa("QuickAgents development CA"))
     yield* Effect.promise(async () => {

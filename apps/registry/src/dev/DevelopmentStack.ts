@@ -54,9 +54,7 @@ const probeTimeoutMs = 2_000
 
 /** Whether `accept` likes the answer of `url`; no answer is no. */
 const answers = (url: string, accept: (response: Response) => Promise<boolean>) =>
-  Effect.promise(() =>
-    fetch(url, { signal: AbortSignal.timeout(probeTimeoutMs) }).then(accept, () => false)
-  )
+  Effect.promise(() => fetch(url, { signal: AbortSignal.timeout(probeTimeoutMs) }).then(accept, () => false))
 
 const RunsTaken = Schema.Struct({ hostsOnline: Schema.Int.check(Schema.isGreaterThan(0)) })
 const takesRuns = Schema.decodeUnknownOption(RunsTaken)
@@ -64,21 +62,31 @@ const takesRuns = Schema.decodeUnknownOption(RunsTaken)
 /** The registry's own settings win over those of the stack, so that anything can be tried out. */
 const ownSettings = (environment: NodeJS.ProcessEnv) =>
   Object.fromEntries(
-    Object.entries(environment).flatMap(([name, value]) => (name.startsWith("SERVICE_") && value !== undefined ? [[name, value]] : []))
+    Object.entries(environment).flatMap(([name, value]) =>
+      name.startsWith("SERVICE_") && value !== undefined ? [[name, value]] : []
+    )
   )
 
 const asStaff = (baseUrl: string) => Effect.mapError(signInAs(baseUrl, sam), seedFailed)
 
 const incompleteSandbox = "The sandbox is incomplete"
 
-export const developmentStack = Effect.fn("DevelopmentStack")(function*(
-  { dataDirectory, environment, port, say }: StackOptions
-): Effect.fn.Return<DevelopmentStack, AlreadyRunning | CannotStart | ServiceFailed, Scope.Scope | HttpClient.HttpClient> {
+export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
+  dataDirectory,
+  environment,
+  port,
+  say
+}: StackOptions): Effect.fn.Return<
+  DevelopmentStack,
+  AlreadyRunning | CannotStart | ServiceFailed,
+  Scope.Scope | HttpClient.HttpClient
+> {
   const data = yield* openDataDirectory(dataDirectory)
   const closed = closedTo(projectRoot) ?? closedTo(dataDirectory)
   if (closed !== undefined) {
     return yield* new CannotStart({
-      message: `PostgreSQL does not run as root, and the user it runs as instead cannot enter ${closed}.\n` +
+      message:
+        `PostgreSQL does not run as root, and the user it runs as instead cannot enter ${closed}.\n` +
         "Start as an ordinary user, or move the project to a directory that everybody can enter (chmod a+x)."
     })
   }
@@ -86,7 +94,8 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function*(
     return yield* new CannotStart({ message: `port ${port} is taken; choose another one with SERVICE_PORT` })
   }
   const logDirectory = data.at("logs")
-  const options = { logDirectory, say }
+  // Node starts a third faster with what it compiled at an earlier start.
+  const options = { logDirectory, say, environment: { NODE_COMPILE_CACHE: data.at("compile-cache") } }
   const secrets = yield* developmentSecrets(data.at("secrets"))
   const last = data.recall<Ports>("ports")
   const ports = yield* choosePorts(last)
@@ -128,89 +137,117 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function*(
     DATABASE_URL: databaseUrl(databaseOptions)
   }
 
-  const [database, provider] = yield* Effect.all([
-    supervise({
-      name: "database",
-      program: program("apps/registry/src/dev/EmbeddedDatabase.ts"),
-      environment: { DEVELOPMENT_DATABASE: JSON.stringify(databaseOptions) },
-      ready: "message",
-      readyWithin: "60 seconds",
-      stopWithin: "20 seconds"
-    }, options),
-    supervise({
-      name: "provider",
-      program: program("apps/registry/src/dev/DevelopmentProvider.ts"),
-      environment: { DEVELOPMENT_PROVIDER: JSON.stringify(providerOptions) },
-      ready: "message",
-      readyWithin: "20 seconds",
-      stopWithin: "5 seconds"
-    }, options)
-  ], { concurrency: "unbounded" })
+  const [database, provider] = yield* Effect.all(
+    [
+      supervise(
+        {
+          name: "database",
+          program: program("apps/registry/src/dev/EmbeddedDatabase.ts"),
+          environment: { DEVELOPMENT_DATABASE: JSON.stringify(databaseOptions) },
+          ready: "message",
+          readyWithin: "60 seconds",
+          stopWithin: "20 seconds"
+        },
+        options
+      ),
+      supervise(
+        {
+          name: "provider",
+          program: program("apps/registry/src/dev/DevelopmentProvider.ts"),
+          environment: { DEVELOPMENT_PROVIDER: JSON.stringify(providerOptions) },
+          ready: "message",
+          readyWithin: "20 seconds",
+          stopWithin: "5 seconds"
+        },
+        options
+      )
+    ],
+    { concurrency: "unbounded" }
+  )
 
-  const registry = yield* supervise({
-    name: "registry",
-    program: program("apps/registry/src/main.ts"),
-    environment: registryEnvironment,
-    ready: answers(`${baseUrl}/readyz`, async ({ ok }) => ok),
-    readyWithin: "30 seconds",
-    stopWithin: "20 seconds"
-  }, options)
+  const registry = yield* supervise(
+    {
+      name: "registry",
+      program: program("apps/registry/src/main.ts"),
+      environment: registryEnvironment,
+      ready: answers(`${baseUrl}/readyz`, async ({ ok }) => ok),
+      readyWithin: "30 seconds",
+      stopWithin: "20 seconds"
+    },
+    options
+  )
 
   if (data.recall("seeded") === undefined) {
-    yield* runToEnd({
-      name: "seed",
-      program: program("apps/registry/src/dev/Seed.ts"),
-      environment: registryEnvironment,
-      stopWithin: "30 seconds"
-    }, options)
+    yield* runToEnd(
+      {
+        name: "seed",
+        program: program("apps/registry/src/dev/Seed.ts"),
+        environment: registryEnvironment,
+        stopWithin: "30 seconds"
+      },
+      options
+    )
     const staff = yield* asStaff(baseUrl)
-    yield* staff.api.credits.grant({
-      params: { handle: olli.handle },
-      headers: { "idempotency-key": "development-seed" },
-      payload: { credits: grantedCredits }
-    }).pipe(Effect.mapError(seedFailed))
+    yield* staff.api.credits
+      .grant({
+        params: { handle: olli.handle },
+        headers: { "idempotency-key": "development-seed" },
+        payload: { credits: grantedCredits }
+      })
+      .pipe(Effect.mapError(seedFailed))
     data.keep("seeded", true)
   }
 
   // The registry knows a host by its address: one that moved enrols anew.
   if (last !== undefined && last.host !== ports.host) rmSync(data.at("host"), { recursive: true, force: true })
-  const token = data.recall("host/identity") === undefined
-    ? yield* asStaff(baseUrl).pipe(
-      Effect.flatMap((staff) => staff.api.staffHosts.createEnrolment({ payload: { name: `development-${ports.host}` } })),
-      Effect.mapError((error) => (error instanceof CannotStart ? error : seedFailed(error)))
-    )
-    : undefined
+  const token =
+    data.recall("host/identity") === undefined
+      ? yield* asStaff(baseUrl).pipe(
+          Effect.flatMap((staff) =>
+            staff.api.staffHosts.createEnrolment({ payload: { name: `development-${ports.host}` } })
+          ),
+          Effect.mapError((error) => (error instanceof CannotStart ? error : seedFailed(error)))
+        )
+      : undefined
   const slots = Math.max(2, availableParallelism())
   const startHost = (weak: boolean) =>
-    supervise({
-      name: "host",
-      program: program("apps/host/src/main.ts"),
-      parameters: weak ? ["--allow-weak-isolation"] : [],
-      environment: {
-        HOST_DATA_DIR: data.at("host"),
-        HOST_REGISTRY_URL: baseUrl,
-        HOST_LISTEN_ADDRESS: "127.0.0.1",
-        HOST_LISTEN_PORT: String(ports.host),
-        HOST_ADVERTISED_ADDRESS: `127.0.0.1:${ports.host}`,
-        HOST_CAPACITY: String(slots),
-        ...(token === undefined ? {} : { HOST_ENROLMENT_TOKEN: token.token })
+    supervise(
+      {
+        name: "host",
+        program: program("apps/host/src/main.ts"),
+        parameters: weak ? ["--allow-weak-isolation"] : [],
+        environment: {
+          HOST_DATA_DIR: data.at("host"),
+          HOST_REGISTRY_URL: baseUrl,
+          HOST_LISTEN_ADDRESS: "127.0.0.1",
+          HOST_LISTEN_PORT: String(ports.host),
+          HOST_ADVERTISED_ADDRESS: `127.0.0.1:${ports.host}`,
+          HOST_CAPACITY: String(slots),
+          ...(token === undefined ? {} : { HOST_ENROLMENT_TOKEN: token.token })
+        },
+        // Both: after a restart the registry still counts the host that it saw a minute ago.
+        ready: Effect.zipWith(
+          isListening(ports.host),
+          answers(`${baseUrl}/api/v1/x/runs/status`, async (response) =>
+            Option.isSome(takesRuns(await response.json()))
+          ),
+          (listens, online) => listens && online
+        ),
+        readyWithin: "40 seconds",
+        // Runs that the host holds may end first.
+        stopWithin: "40 seconds"
       },
-      // Both: after a restart the registry still counts the host that it saw a minute ago.
-      ready: Effect.zipWith(
-        isListening(ports.host),
-        answers(`${baseUrl}/api/v1/x/runs/status`, async (response) => Option.isSome(takesRuns(await response.json()))),
-        (listens, online) => listens && online
-      ),
-      readyWithin: "40 seconds",
-      // Runs that the host holds may end first.
-      stopWithin: "40 seconds"
-    }, options)
+      options
+    )
   const { host, missing } = yield* startHost(false).pipe(
     Effect.map((host) => ({ host, missing: new Array<string>() })),
     Effect.catch((failure) => {
       const said = failure.lastLines.findIndex((line) => line.startsWith(incompleteSandbox))
       if (said === -1) return Effect.fail(failure)
-      const missing = failure.lastLines.slice(said + 1).filter((line) => line.startsWith("  - ")).map((line) => line.slice(4))
+      const missing = failure.lastLines
+        .slice(said + 1)
+        .filter((line) => line.startsWith("  - "))
+        .map((line) => line.slice(4))
       return Effect.map(startHost(true), (host) => ({ host, missing }))
     })
   )

@@ -67,7 +67,14 @@ const run = async (options: DatabaseOptions) => {
       persistent: true,
       createPostgresUser: process.getuid?.() === 0,
       initdbFlags: ["--encoding=UTF8", "--locale=C.UTF-8"],
-      postgresFlags: ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=100"],
+      postgresFlags: [
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        "unix_socket_directories=",
+        "-c",
+        "max_connections=100"
+      ],
       onLog: (message: string) => console.log(message.trimEnd()),
       onError: (error: unknown) => console.error(error)
     })

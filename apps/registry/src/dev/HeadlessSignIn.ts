@@ -65,7 +65,7 @@ const browse = async (baseUrl: string, start: string, person: Person): Promise<s
 }
 
 /** A browser session of `person` at the registry, with what a change needs. */
-export const signInAs = Effect.fn("HeadlessSignIn.signInAs")(function*(baseUrl: string, person: Person) {
+export const signInAs = Effect.fn("HeadlessSignIn.signInAs")(function* (baseUrl: string, person: Person) {
   const visitor = yield* makeClient({ baseUrl })
   const { signInProviders } = yield* visitor.api.meta.meta()
   const [provider] = signInProviders

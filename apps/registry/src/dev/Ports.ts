@@ -18,10 +18,11 @@ const hold = (port: number) =>
       server.once("error", () => resume(Effect.undefined))
       server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
     }),
-    (server) => Effect.callback<void>((resume) => (server === undefined ? resume(Effect.void) : void server.close(() => resume(Effect.void))))
-  ).pipe(
-    Effect.map((server) => (server?.address() as { readonly port: number } | undefined)?.port)
-  )
+    (server) =>
+      Effect.callback<void>((resume) =>
+        server === undefined ? resume(Effect.void) : void server.close(() => resume(Effect.void))
+      )
+  ).pipe(Effect.map((server) => (server?.address() as { readonly port: number } | undefined)?.port))
 
 export const isFree = (port: number): Effect.Effect<boolean> =>
   Effect.scoped(Effect.map(hold(port), (found) => found !== undefined))
@@ -39,7 +40,7 @@ export const isListening = (port: number): Effect.Effect<boolean> =>
 
 /** The ports of the last start where they are still free, others where not. */
 export const choosePorts = (last: Ports | undefined): Effect.Effect<Ports> => {
-  const choose = Effect.fnUntraced(function*(port: number | undefined) {
+  const choose = Effect.fnUntraced(function* (port: number | undefined) {
     const found = port === undefined ? undefined : yield* hold(port)
     return found ?? (yield* hold(0))!
   })

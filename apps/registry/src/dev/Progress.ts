@@ -11,7 +11,7 @@ export interface Progress {
 }
 
 export const makeProgress = (out: NodeJS.WriteStream): Progress => {
-  const terminal =  out.isTTY
+  const terminal = out.isTTY
   let pending = false
   let shown = ""
   const clear = () => {

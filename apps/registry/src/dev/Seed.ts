@@ -9,7 +9,7 @@ import { Audit, Database, Settings } from "@quickagents/platform"
 import { Effect, Layer, Redacted } from "effect"
 import { ada, customerOrg, people, sam, staffOrg } from "./DevelopmentPeople.ts"
 
-const seed = Effect.gen(function*() {
+const seed = Effect.gen(function* () {
   const accounts = yield* Accounts
   const orgs = yield* Orgs
   const settings = yield* Settings.Settings

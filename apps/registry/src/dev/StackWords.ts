@@ -20,7 +20,10 @@ const line = (name: string, value: string) => `  ${name.padEnd(14)}${value}`
 
 /** Who can sign in, as lines. */
 const whoIsThere = people.map(({ email, handle, name, purpose }) =>
-  line("", `${handle.padEnd(6)}${name} <${email}>, ${purpose}${handle === olli.handle ? ` (${grantedCredits} at first)` : ""}`)
+  line(
+    "",
+    `${handle.padEnd(6)}${name} <${email}>, ${purpose}${handle === olli.handle ? ` (${grantedCredits} at first)` : ""}`
+  )
 )
 
 export const describeStack = (stack: DevelopmentStack, ms: number) =>
@@ -37,12 +40,14 @@ export const describeStack = (stack: DevelopmentStack, ms: number) =>
     line("sandbox host", `127.0.0.1:${stack.ports.host}, ${stack.slots} runs at once`),
     line("data", stack.dataDirectory),
     line("logs", stack.logDirectory),
-    ...(stack.weakIsolation.length === 0 ? [] : [
-      "",
-      "The sandbox of this machine is WEAKER than a production host's. It lacks:",
-      ...stack.weakIsolation.map((part) => `  - ${part}`),
-      "Run only agents that you trust."
-    ]),
+    ...(stack.weakIsolation.length === 0
+      ? []
+      : [
+          "",
+          "The sandbox of this machine is WEAKER than a production host's. It lacks:",
+          ...stack.weakIsolation.map((part) => `  - ${part}`),
+          "Run only agents that you trust."
+        ]),
     "",
     "Next: npm run demo",
     "Stop: Ctrl-C",

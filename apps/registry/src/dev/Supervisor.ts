@@ -39,7 +39,11 @@ export class ServiceFailed extends Data.TaggedError("ServiceFailed")<{
   readonly lastLines: ReadonlyArray<string>
 }> {
   override get message() {
-    return [`${this.service} ${this.reason}`, ...this.lastLines.map((line) => `  | ${line}`), `  whole log: ${this.log}`].join("\n")
+    return [
+      `${this.service} ${this.reason}`,
+      ...this.lastLines.map((line) => `  | ${line}`),
+      `  whole log: ${this.log}`
+    ].join("\n")
   }
 }
 
@@ -48,7 +52,18 @@ export interface Supervised {
   readonly lost: Effect.Effect<never, ServiceFailed>
 }
 
-const inheritedNames = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_OPTIONS", "NODE_COMPILE_CACHE", "NODE_EXTRA_CA_CERTS"]
+const inheritedNames = [
+  "PATH",
+  "HOME",
+  "USER",
+  "LANG",
+  "LC_ALL",
+  "TZ",
+  "TMPDIR",
+  "NODE_OPTIONS",
+  "NODE_COMPILE_CACHE",
+  "NODE_EXTRA_CA_CERTS"
+]
 const preload = fileURLToPath(new URL("./EndWithParent.ts", import.meta.url))
 const probes = Schedule.spaced("150 millis")
 /** Deaths in a row, each sooner than `settled` after the start. */
@@ -82,9 +97,14 @@ interface Running {
 
 const endedWell = "ended with code 0"
 
-const launch = (service: Program, log: LogFile, onError: (message: string) => void) =>
-  Effect.gen(function*() {
-    const environment: Record<string, string> = {}
+const launch = (
+  service: Program,
+  { environment: shared }: SupervisorOptions,
+  log: LogFile,
+  onError: (message: string) => void
+) =>
+  Effect.gen(function* () {
+    const environment: Record<string, string> = { ...shared }
     for (const name of inheritedNames) {
       const value = process.env[name]
       if (value !== undefined) environment[name] = value
@@ -122,7 +142,7 @@ const launch = (service: Program, log: LogFile, onError: (message: string) => vo
   })
 
 const stop = (service: Program, { child, exited }: Running) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     child.kill("SIGTERM")
     yield* exited.pipe(
       Effect.timeoutOrElse({
@@ -142,6 +162,8 @@ const stop = (service: Program, { child, exited }: Running) =>
 
 export interface SupervisorOptions {
   readonly logDirectory: string
+  /** What every process sees beside its own environment. */
+  readonly environment?: Readonly<Record<string, string>>
   /** Shows a line to the person at the screen. */
   readonly say: (line: string) => void
 }
@@ -154,9 +176,12 @@ const logOf = (service: Program, { logDirectory }: SupervisorOptions) =>
 
 /** Runs a program that ends by itself, at most for `stopWithin`. Any end but code 0 is a failure. */
 export const runToEnd = (program: Program, options: SupervisorOptions): Effect.Effect<void, ServiceFailed> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const log = yield* logOf(program, options)
-    const running = yield* Effect.acquireRelease(launch(program, log, () => {}), (running) => stop(program, running))
+    const running = yield* Effect.acquireRelease(
+      launch(program, options, log, () => {}),
+      (running) => stop(program, running)
+    )
     const reason = yield* Effect.timeoutOrElse(running.exited, {
       duration: program.stopWithin,
       orElse: () => Effect.succeed("did not end in time")
@@ -166,7 +191,7 @@ export const runToEnd = (program: Program, options: SupervisorOptions): Effect.E
     }
   }).pipe(Effect.scoped)
 
-export const supervise = Effect.fn("Supervisor.supervise")(function*(
+export const supervise = Effect.fn("Supervisor.supervise")(function* (
   service: Service,
   options: SupervisorOptions
 ): Effect.fn.Return<Supervised, ServiceFailed, Scope.Scope> {
@@ -182,8 +207,10 @@ export const supervise = Effect.fn("Supervisor.supervise")(function*(
     new ServiceFailed({ service: service.name, reason, log: log.path, lastLines: tail })
 
   /** From start to death; the death of a process that was never ready is a failure of its start. */
-  const life = Effect.gen(function*() {
-    const running = yield* Effect.acquireRelease(launch(service, log, onError), (running) => stop(service, running))
+  const life = Effect.gen(function* () {
+    const running = yield* Effect.acquireRelease(launch(service, options, log, onError), (running) =>
+      stop(service, running)
+    )
     const readiness = yield* Effect.raceFirst(
       Effect.as(
         service.ready === "message"
@@ -192,7 +219,9 @@ export const supervise = Effect.fn("Supervisor.supervise")(function*(
         "ready" as const
       ),
       running.exited
-    ).pipe(Effect.timeoutOrElse({ duration: service.readyWithin, orElse: () => Effect.succeed("is not ready in time") }))
+    ).pipe(
+      Effect.timeoutOrElse({ duration: service.readyWithin, orElse: () => Effect.succeed("is not ready in time") })
+    )
     const first = !(yield* Deferred.isDone(up))
     if (readiness !== "ready") {
       if (first) return yield* failed(readiness, running)
@@ -203,7 +232,7 @@ export const supervise = Effect.fn("Supervisor.supervise")(function*(
     return { reason: yield* running.exited, running }
   }).pipe(Effect.scoped)
 
-  const lives = Effect.gen(function*() {
+  const lives = Effect.gen(function* () {
     let deaths = 0
     while (true) {
       const started = Date.now()

@@ -17,7 +17,10 @@ export interface UnpackedFile {
 }
 
 const isPlain = (path: string) =>
-  path !== "" && !path.startsWith("/") && !path.includes("\\") && !path.includes("\0") &&
+  path !== "" &&
+  !path.startsWith("/") &&
+  !path.includes("\\") &&
+  !path.includes("\0") &&
   path.split("/").every((segment) => segment !== "" && segment !== "." && segment !== "..")
 
 /** Writes the files below `directory`, which must be new: no link in it can lead elsewhere. */
@@ -26,14 +29,17 @@ export const unpackOutput = <E>(tar: Stream.Stream<Uint8Array, E>, directory: st
     Stream.pipeThroughChannel(Tar.decode<E>()),
     Stream.filter(({ header }) => header.type !== "Directory"),
     Stream.mapEffect(({ body, header }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const path = header.path.replace(/^\.\//u, "")
         if (header.type !== "File" || !isPlain(path)) return yield* new OutputUnsafe({ entry: header.path })
         const target = join(directory, path)
         yield* Effect.promise(() => mkdir(dirname(target), { recursive: true }))
         yield* Effect.acquireUseRelease(
           // `wx`: a second entry of the same name must not replace the first.
-          Effect.tryPromise({ try: () => open(target, "wx", 0o600), catch: () => new OutputUnsafe({ entry: header.path }) }),
+          Effect.tryPromise({
+            try: () => open(target, "wx", 0o600),
+            catch: () => new OutputUnsafe({ entry: header.path })
+          }),
           (file) => Stream.runForEach(body, (bytes) => Effect.promise(() => file.writeFile(bytes))),
           (file) => Effect.promise(() => file.close())
         )

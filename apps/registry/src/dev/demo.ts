@@ -38,11 +38,14 @@ const envelopeFile = "envelope.json"
 const progress = makeProgress(process.stdout)
 
 /** The address of the stack that runs, or of one that is started for the length of the scope. */
-const aStack = Effect.gen(function*() {
+const aStack = Effect.gen(function* () {
   const port = yield* portOf(process.env)
   const baseUrl = `http://127.0.0.1:${port}`
   const running = yield* Effect.promise(() =>
-    fetch(`${baseUrl}/api/v1/meta`, { signal: AbortSignal.timeout(2_000) }).then(({ ok }) => ok, () => false)
+    fetch(`${baseUrl}/api/v1/meta`, { signal: AbortSignal.timeout(2_000) }).then(
+      ({ ok }) => ok,
+      () => false
+    )
   )
   if (running) {
     progress.done(`${baseUrl} runs`)
@@ -58,10 +61,17 @@ const aStack = Effect.gen(function*() {
   progress.done(`${stack.baseUrl} started for this demo`)
   for (const part of stack.weakIsolation) progress.line(`weaker than a production host: ${part}`)
   return stack.baseUrl
-})
+}).pipe(
+  // It runs on another port.
+  Effect.catchTag("AlreadyRunning", (error) => {
+    if (error.running === undefined) return Effect.fail(error)
+    progress.done(`${error.running.baseUrl} runs`)
+    return Effect.succeed(error.running.baseUrl)
+  })
+)
 
 /** A client with a token of olli's, made the way a person makes one: signed in, and shown once. */
-const asOlli = Effect.fnUntraced(function*(baseUrl: string) {
+const asOlli = Effect.fnUntraced(function* (baseUrl: string) {
   progress.now(`signing in as ${olli.handle}`)
   const browser = yield* signInAs(baseUrl, olli)
   const minted = yield* browser.api.user.createToken({
@@ -77,12 +87,11 @@ const asOlli = Effect.fnUntraced(function*(baseUrl: string) {
 })
 
 /** Sets the model as staff; the stack's own comes back when the scope closes. */
-const withModel = Effect.fnUntraced(function*(baseUrl: string, model: PutRunModel) {
+const withModel = Effect.fnUntraced(function* (baseUrl: string, model: PutRunModel) {
   progress.now(`setting the model as ${sam.handle}`)
   const staff = yield* signInAs(baseUrl, sam)
-  yield* Effect.acquireRelease(
-    staff.api.staffHosts.putModel({ payload: model }),
-    () => Effect.ignore(staff.api.staffHosts.deleteModel())
+  yield* Effect.acquireRelease(staff.api.staffHosts.putModel({ payload: model }), () =>
+    Effect.ignore(staff.api.staffHosts.deleteModel())
   )
   progress.done(`hosted runs use ${model.provider} ${model.model} until the end of this demo`)
 })
@@ -90,19 +99,22 @@ const withModel = Effect.fnUntraced(function*(baseUrl: string, model: PutRunMode
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`
 
 const findingsOf = ({ holding }: AgentVersion) =>
-  (holding ?? []).map(({ file, line, message, rule, stage }) =>
-    `${stage} ${rule}${file === undefined ? "" : ` in ${file}${line === undefined ? "" : `:${line}`}`}: ${message}`
+  (holding ?? []).map(
+    ({ file, line, message, rule, stage }) =>
+      `${stage} ${rule}${file === undefined ? "" : ` in ${file}${line === undefined ? "" : `:${line}`}`}: ${message}`
   )
 
-const publish = Effect.fnUntraced(function*(registry: RegistryClient) {
+const publish = Effect.fnUntraced(function* (registry: RegistryClient) {
   progress.heading("Publish")
-  const known = yield* registry.api.agentReads.listVersions({
-    params: { ns: olli.handle, name: agentName },
-    query: { limit: 100 }
-  }).pipe(
-    Effect.map(({ items }) => items.map(({ version }) => version)),
-    Effect.catchTag("NotFound", () => Effect.succeed(new Array<string>()))
-  )
+  const known = yield* registry.api.agentReads
+    .listVersions({
+      params: { ns: olli.handle, name: agentName },
+      query: { limit: 100 }
+    })
+    .pipe(
+      Effect.map(({ items }) => items.map(({ version }) => version)),
+      Effect.catchTag("NotFound", () => Effect.succeed(new Array<string>()))
+    )
   const version = freeVersion(yield* exampleVersion(example), known)
   const directory = yield* demoPackage(example, `${olli.handle}/${agentName}`, version)
   const { archive, files } = yield* packDirectory(directory)
@@ -118,7 +130,10 @@ const publish = Effect.fnUntraced(function*(registry: RegistryClient) {
   const decided = yield* registry.decided(submitted)
   if (decided.status !== "published") {
     return yield* new DemoFailed({
-      message: [`the gate left the version ${decided.status}`, ...findingsOf(decided).map((finding) => `  ${finding}`)].join("\n")
+      message: [
+        `the gate left the version ${decided.status}`,
+        ...findingsOf(decided).map((finding) => `  ${finding}`)
+      ].join("\n")
     })
   }
   progress.done(`published, verdict ${decided.verdict ?? "none"}${decided.signed ? ", attestation signed" : ""}`)
@@ -140,7 +155,7 @@ const rowText = (row: RunStatusRow, run: Run) => {
   }
 }
 
-const runHosted = Effect.fnUntraced(function*(registry: RegistryClient, version: AgentVersion) {
+const runHosted = Effect.fnUntraced(function* (registry: RegistryClient, version: AgentVersion) {
   progress.heading("Run")
   const input = yield* registry.uploadInput(inputFile)
   progress.done(`uploaded ${input.name}, ${input.bytes} bytes, ${input.digest.slice(0, 19)}...`)
@@ -163,7 +178,8 @@ const runHosted = Effect.fnUntraced(function*(registry: RegistryClient, version:
   if (ended.outcome !== "succeeded") {
     const stage = ended.receipt?.stage
     return yield* new DemoFailed({
-      message: `the run ended as ${ended.outcome ?? ended.status}` +
+      message:
+        `the run ended as ${ended.outcome ?? ended.status}` +
         `${stage === undefined ? "" : ` in step ${stage}`}${ended.receipt?.reason === undefined ? "" : `: ${ended.receipt.reason}`}` +
         (ended.error === null ? "" : ` (${ended.error.message})`)
     })
@@ -171,7 +187,7 @@ const runHosted = Effect.fnUntraced(function*(registry: RegistryClient, version:
   return ended
 })
 
-const showOutput = Effect.fnUntraced(function*(registry: RegistryClient, run: Run) {
+const showOutput = Effect.fnUntraced(function* (registry: RegistryClient, run: Run) {
   progress.heading("Output")
   const directory = yield* Effect.promise(() => mkdtemp(join(tmpdir(), "quickagents-output-")))
   const files = yield* unpackOutput(registry.output(run.id), directory)
@@ -192,9 +208,13 @@ const showReceipt = (run: Run) => {
   progress.heading("Receipt")
   if (receipt === null) return
   progress.line(`release  ${receipt.release.ref}  ${receipt.release.digest.slice(0, 19)}...`)
-  progress.line(`attested by key ${receipt.release.attestationKeyId?.slice(0, 16) ?? "none"}, model ${receipt.model ?? "none"}`)
-  if (usage !== null) progress.line(`used     ${counted(usage.turns, "turn")}, ${usage.wallMs} ms, ${counted(usage.credits, "credit")}`)
-  for (const [tool, calls] of Object.entries(receipt.toolCalls)) progress.line(`called   ${tool}, ${counted(calls, "time")}`)
+  progress.line(
+    `attested by key ${receipt.release.attestationKeyId?.slice(0, 16) ?? "none"}, model ${receipt.model ?? "none"}`
+  )
+  if (usage !== null)
+    progress.line(`used     ${counted(usage.turns, "turn")}, ${usage.wallMs} ms, ${counted(usage.credits, "credit")}`)
+  for (const [tool, calls] of Object.entries(receipt.toolCalls))
+    progress.line(`called   ${tool}, ${counted(calls, "time")}`)
   for (const [part, sentences] of Object.entries(receipt.capabilities_enforced)) {
     for (const sentence of sentences) progress.line(`${part.padEnd(11)}${sentence}`)
   }
@@ -205,35 +225,43 @@ const signedText = (credits: number) => (credits > 0 ? `+${credits}` : String(cr
 /** Every line of the account, newest first. */
 const allLines = (registry: RegistryClient) =>
   Stream.paginate(undefined as string | undefined, (cursor) =>
-    registry.api.credits.mine({ query: { limit: 200, ...(cursor === undefined ? {} : { cursor }) } }).pipe(
-      Effect.map((page) => [[page], page.nextCursor === null ? Option.none() : Option.some(page.nextCursor)] as const)
-    )
+    registry.api.credits
+      .mine({ query: { limit: 200, ...(cursor === undefined ? {} : { cursor }) } })
+      .pipe(
+        Effect.map((page) => [[page], page.nextCursor === null ? Option.none() : Option.some(page.nextCursor)] as const)
+      )
   ).pipe(Stream.runCollect)
 
-const total = (lines: ReadonlyArray<LedgerLine>, of: (line: LedgerLine) => number) => lines.reduce((sum, line) => sum + of(line), 0)
+const total = (lines: ReadonlyArray<LedgerLine>, of: (line: LedgerLine) => number) =>
+  lines.reduce((sum, line) => sum + of(line), 0)
 
-const showLedger = Effect.fnUntraced(function*(registry: RegistryClient, run: Run) {
+const showLedger = Effect.fnUntraced(function* (registry: RegistryClient, run: Run) {
   progress.heading("Ledger")
   const pages = yield* allLines(registry)
   const account = pages[0]
   const lines = pages.flatMap((page) => page.lines)
   const own = lines.filter(({ subject }) => subject === `run:${run.id}`).toReversed()
   for (const { at, balanceDelta, heldDelta, reason } of own) {
-    progress.line(`${at.slice(11, 23)}  ${reason.padEnd(12)}balance ${signedText(balanceDelta).padStart(5)}   held ${signedText(heldDelta).padStart(5)}`)
+    progress.line(
+      `${at.slice(11, 23)}  ${reason.padEnd(12)}balance ${signedText(balanceDelta).padStart(5)}   held ${signedText(heldDelta).padStart(5)}`
+    )
   }
   const balance = total(lines, (line) => line.balanceDelta)
   const held = total(lines, (line) => line.heldDelta)
   if (own.length === 0) return yield* new DemoFailed({ message: "the run left no ledger line" })
-  if (total(own, (line) => line.heldDelta) !== 0) return yield* new DemoFailed({ message: "the run's hold is not settled" })
+  if (total(own, (line) => line.heldDelta) !== 0)
+    return yield* new DemoFailed({ message: "the run's hold is not settled" })
   if (balance !== account.balance || held !== account.held) {
     return yield* new DemoFailed({
       message: `the lines add up to ${balance} and ${held} held, the account says ${account.balance} and ${account.held}`
     })
   }
-  progress.done(`balanced: ${lines.length} lines add up to ${counted(account.balance, "credit")} and ${account.held} held`)
+  progress.done(
+    `balanced: ${lines.length} lines add up to ${counted(account.balance, "credit")} and ${account.held} held`
+  )
 })
 
-const story = Effect.gen(function*() {
+const story = Effect.gen(function* () {
   const { help, model } = yield* readDemoArguments(process.argv.slice(2), process.env)
   if (help) return console.log(usage)
   if (!existsSync(example)) return yield* new DemoFailed({ message: `${example} is missing` })

@@ -15,14 +15,24 @@ const signal = Effect.callback<NodeJS.Signals>((resume) => {
 const started = Date.now()
 const say = (line: string) => console.log(line)
 
-const serve = Effect.gen(function*() {
+const serve = Effect.gen(function* () {
   const port = yield* portOf(process.env)
   say("Starting a registry with PostgreSQL, a sign-in provider and a sandbox host ...")
-  const stack = yield* developmentStack({ port, dataDirectory: dataDirectoryPath(process.env), environment: process.env, say })
+  const stack = yield* developmentStack({
+    port,
+    dataDirectory: dataDirectoryPath(process.env),
+    environment: process.env,
+    say
+  })
   say(describeStack(stack, Date.now() - started))
   return yield* stack.lost
 }).pipe(
-  Effect.raceFirst(Effect.andThen(signal, Effect.sync(() => say("\nStopping ...")))),
+  Effect.raceFirst(
+    Effect.andThen(
+      signal,
+      Effect.sync(() => say("\nStopping ..."))
+    )
+  ),
   Effect.scoped,
   Effect.provide(NodeHttpClient.layerUndici)
 )

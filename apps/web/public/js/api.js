@@ -26,7 +26,11 @@ const send = async (method, path, { body, headers } = {}) => {
     response = await fetch(path, {
       method,
       credentials: "same-origin",
-      headers: { accept: "application/json", ...(method === "GET" || csrfToken === undefined ? {} : { "x-csrf-token": csrfToken }), ...headers },
+      headers: {
+        accept: "application/json",
+        ...(method === "GET" || csrfToken === undefined ? {} : { "x-csrf-token": csrfToken }),
+        ...headers
+      },
       body
     })
   } catch {
@@ -36,7 +40,8 @@ const send = async (method, path, { body, headers } = {}) => {
   return response.status === 204 ? undefined : response.json()
 }
 
-const json = (body) => (body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } })
+const json = (body) =>
+  body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }
 
 export const get = (path) => send("GET", path)
 export const post = (path, body, headers) => {
@@ -46,7 +51,8 @@ export const post = (path, body, headers) => {
 export const remove = (path) => send("DELETE", path)
 
 /** Sends a file as the body; the browser streams it. */
-export const upload = (path, file) => send("POST", path, { body: file, headers: { "content-type": "application/octet-stream" } })
+export const upload = (path, file) =>
+  send("POST", path, { body: file, headers: { "content-type": "application/octet-stream" } })
 
 /** Path of names, each escaped. */
 export const path = (...names) => names.map((name, index) => (index === 0 ? name : encodeURIComponent(name))).join("/")

@@ -21,14 +21,36 @@ export const time = (iso) =>
   iso === null || iso === undefined ? "" : h("time", { datetime: iso, title: iso }, new Date(iso).toLocaleString())
 
 export const size = (bytes) =>
-  bytes < 1024 ? `${bytes} B` : bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`
+  bytes < 1024
+    ? `${bytes} B`
+    : bytes < 1024 * 1024
+      ? `${(bytes / 1024).toFixed(1)} KiB`
+      : `${(bytes / 1024 / 1024).toFixed(1)} MiB`
 
 const tones = {
-  published: "good", passed: "good", clean: "good", succeeded: "good",
-  scanning: "", running: "", queued: "", claimed: "", pending: "",
-  findings: "warn", needs_review: "warn", yanked: "warn", quarantined: "warn", skipped: "warn", unscanned: "warn",
-  timeout: "warn", budget: "warn", interrupted: "warn", cancelled: "warn",
-  blocked: "bad", failed: "bad", error: "bad", refused: "bad"
+  published: "good",
+  passed: "good",
+  clean: "good",
+  succeeded: "good",
+  scanning: "",
+  running: "",
+  queued: "",
+  claimed: "",
+  pending: "",
+  findings: "warn",
+  needs_review: "warn",
+  yanked: "warn",
+  quarantined: "warn",
+  skipped: "warn",
+  unscanned: "warn",
+  timeout: "warn",
+  budget: "warn",
+  interrupted: "warn",
+  cancelled: "warn",
+  blocked: "bad",
+  failed: "bad",
+  error: "bad",
+  refused: "bad"
 }
 
 /** The colour of a state; its word always stands beside it. */
@@ -37,15 +59,34 @@ export const tone = (state) => tones[state] ?? ""
 export const badge = (state) => h("span", { class: `badge ${tone(state)}` }, state.replaceAll("_", " "))
 
 export const table = (caption, heads, rows) =>
-  h("div", { class: "scroll" },
-    h("table", null,
+  h(
+    "div",
+    { class: "scroll" },
+    h(
+      "table",
+      null,
       h("caption", { class: "visually-hidden" }, caption),
-      h("thead", null, h("tr", null, heads.map((head) => h("th", { scope: "col", class: head.number ? "number" : undefined }, head.text ?? head)))),
-      h("tbody", null, rows)))
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          heads.map((head) => h("th", { scope: "col", class: head.number ? "number" : undefined }, head.text ?? head))
+        )
+      ),
+      h("tbody", null, rows)
+    )
+  )
 
 export const facts = (pairs) =>
-  h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== undefined && value !== null && value !== "")
-    .map(([name, value]) => [h("dt", null, name), h("dd", null, value)]))
+  h(
+    "dl",
+    { class: "facts" },
+    pairs
+      .filter(([, value]) => value !== undefined && value !== null && value !== "")
+      .map(([name, value]) => [h("dt", null, name), h("dd", null, value)])
+  )
 
 let fields = 0
 
@@ -54,20 +95,35 @@ export const field = (label, control, hint) => {
   const id = `field-${++fields}`
   control.id = id
   if (hint !== undefined) control.setAttribute("aria-describedby", `${id}-hint`)
-  return h("div", { class: "field" }, h("label", { for: id }, label),
-    hint === undefined ? undefined : h("span", { class: "hint", id: `${id}-hint` }, hint), control)
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: id }, label),
+    hint === undefined ? undefined : h("span", { class: "hint", id: `${id}-hint` }, hint),
+    control
+  )
 }
 
 /** A problem in words, with the fields at fault. */
 export const problemBox = (problem) =>
-  h("div", { class: "problem", role: "alert" },
+  h(
+    "div",
+    { class: "problem", role: "alert" },
     h("strong", null, problem instanceof Problem ? problem.title : "That did not work"),
     h("p", null, words(problem)),
     problem instanceof Problem && problem.errors.length > 0
-      ? h("ul", null, problem.errors.map(({ message, pointer }) => h("li", null, pointer === "/" ? message : `${pointer.slice(1)}: ${message}`)))
-      : undefined)
+      ? h(
+          "ul",
+          null,
+          problem.errors.map(({ message, pointer }) =>
+            h("li", null, pointer === "/" ? message : `${pointer.slice(1)}: ${message}`)
+          )
+        )
+      : undefined
+  )
 
 /** The way in; `next` is where one comes back to. */
 export const signInLinks = (providers, next) =>
   providers.map(({ name, start }) =>
-    h("a", { class: "button", href: `${start}?next=${encodeURIComponent(next)}` }, `Sign in with ${name}`))
+    h("a", { class: "button", href: `${start}?next=${encodeURIComponent(next)}` }, `Sign in with ${name}`)
+  )

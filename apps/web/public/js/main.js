@@ -34,15 +34,29 @@ const signOut = async () => {
 
 const showShell = (path) => {
   const items = routes.filter((route) => route.nav !== undefined && (!route.signedIn || state.profile !== null))
-  document.getElementById("nav").replaceChildren(...items.map(({ nav, title }) =>
-    h("li", null, h("a", { href: `#${nav}`, "aria-current": path.startsWith(nav) ? "page" : undefined }, title))))
-  document.getElementById("who").replaceChildren(...(state.profile === null
-    ? signInLinks(state.providers, `/#${path}`)
-    : [
-      h("span", null, h("span", { class: "visually-hidden" }, "Signed in as "), state.profile.displayName || state.profile.handle,
-        state.profile.staff ? h("span", { class: "soft" }, " (staff)") : undefined),
-      h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")
-    ]))
+  document
+    .getElementById("nav")
+    .replaceChildren(
+      ...items.map(({ nav, title }) =>
+        h("li", null, h("a", { href: `#${nav}`, "aria-current": path.startsWith(nav) ? "page" : undefined }, title))
+      )
+    )
+  document
+    .getElementById("who")
+    .replaceChildren(
+      ...(state.profile === null
+        ? signInLinks(state.providers, `/#${path}`)
+        : [
+            h(
+              "span",
+              null,
+              h("span", { class: "visually-hidden" }, "Signed in as "),
+              state.profile.displayName || state.profile.handle,
+              state.profile.staff ? h("span", { class: "soft" }, " (staff)") : undefined
+            ),
+            h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")
+          ])
+    )
 }
 
 let leave = () => {}
@@ -65,7 +79,11 @@ const show = async (moved) => {
   try {
     if (route === undefined) content = [h("h1", null, "Not found"), h("p", null, "There is no such page.")]
     else if (route.signedIn && state.profile === null) {
-      content = [h("h1", null, route.title), h("p", { class: "lead" }, "Sign in to see this page."), signInLinks(state.providers, `/#${path}`)]
+      content = [
+        h("h1", null, route.title),
+        h("p", { class: "lead" }, "Sign in to see this page."),
+        signInLinks(state.providers, `/#${path}`)
+      ]
     } else {
       const onLeave = (stop) => {
         if (mine === turn) leave = stop

@@ -59,9 +59,18 @@ export default Effect.gen(function*() {
         IS DISTINCT FROM (OLD.id, OLD.agent_id, OLD.version, OLD.archive_digest, OLD.archive_bytes, OLD.submitted_by, OLD.created_at) THEN
         RAISE EXCEPTION 'a version is immutable';
       END IF;
+      IF OLD.report IS NOT NULL AND (NEW.manifest, NEW.report, NEW.report_envelope) IS DISTINCT FROM (OLD.manifest, OLD.report, OLD.report_envelope) THEN
+        RAISE EXCEPTION 'what a scan found is immutable';
+      END IF;
       RETURN NEW;
     END $$`)
   yield* sql`CREATE TRIGGER versions_stay BEFORE UPDATE ON versions FOR EACH ROW EXECUTE FUNCTION versions_stay()`
+  yield* sql.unsafe(`
+    CREATE FUNCTION versions_never_go() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION 'a version is never deleted';
+    END $$`)
+  yield* sql`CREATE TRIGGER versions_never_go BEFORE DELETE ON versions FOR EACH ROW EXECUTE FUNCTION versions_never_go()`
   yield* sql`CREATE TABLE version_events (
     version_id text NOT NULL REFERENCES versions,
     seq integer NOT NULL,

@@ -4,8 +4,8 @@
  * with every change: reports name it, and a new one makes a rescan worthwhile.
  */
 import type { Severity } from "@quickagents/schema"
-import { canonicalJson } from "../CanonicalJson.ts"
-import { digestOf } from "../Package.ts"
+import { canonicalJson } from "@quickagents/archive"
+import { digestOf } from "@quickagents/archive"
 
 export type Threat = "injection" | "exfiltration" | "deception" | "destruction" | "remote-code" | "credential-theft"
 

@@ -1,15 +1,15 @@
 import type { StageResult } from "@quickagents/schema"
 import { Clock, Effect, Result } from "effect"
-import type { ArchiveLimits } from "../ArchiveLimits.ts"
-import { canonicalJson } from "../CanonicalJson.ts"
-import type { ScanPackage } from "../Package.ts"
-import { digestOf, openPackage } from "../Package.ts"
+import type { ArchiveLimits } from "@quickagents/archive"
+import { canonicalJson } from "@quickagents/archive"
+import type { ReleasePackage } from "@quickagents/archive"
+import { digestOf, openPackage } from "@quickagents/archive"
 import { toStageResult } from "../Stage.ts"
 
 export interface OpenedArchive {
   readonly result: StageResult
   /** `undefined` when the archive is refused: no later stage may look at it. */
-  readonly pkg: ScanPackage | undefined
+  readonly pkg: ReleasePackage | undefined
 }
 
 /** S1: tar safety, quotas and the digest. Every finding blocks, so every finding is critical. */

@@ -1,8 +1,8 @@
 import type { Finding, IntakeQuestion, Manifest, Severity } from "@quickagents/schema"
 import { defaultInstructions, manifestFile } from "@quickagents/schema"
 import { Effect } from "effect"
-import type { ScanPackage } from "../Package.ts"
-import { isInside } from "../Package.ts"
+import type { ReleasePackage } from "@quickagents/archive"
+import { isInside } from "@quickagents/archive"
 import type { ScanContext } from "../Stage.ts"
 import { defineStage } from "../Stage.ts"
 
@@ -50,7 +50,7 @@ const judgeIntake = (intake: ReadonlyArray<IntakeQuestion>, report: Report) => {
   })
 }
 
-const judgeFiles = (manifest: Manifest, pkg: ScanPackage, report: Report) => {
+const judgeFiles = (manifest: Manifest, pkg: ReleasePackage, report: Report) => {
   const textOf = (path: string) => pkg.files.find((file) => file.path === path)?.text
   const instructions = manifest.instructions ?? defaultInstructions
   const source = textOf(instructions)
@@ -87,7 +87,7 @@ const isJsonSchema = (source: string): boolean => {
   }
 }
 
-const judge = (manifest: Manifest, pkg: ScanPackage, context: ScanContext, report: Report) => {
+const judge = (manifest: Manifest, pkg: ReleasePackage, context: ScanContext, report: Report) => {
   const target = `${context.namespace}/${context.name}`
   if (manifest.name !== target)
     report("name-mismatch", "high", `The manifest's name is not ${target}, where it is published`, ["name"])

@@ -2,8 +2,8 @@ import type { Severity } from "@quickagents/schema"
 import { Effect } from "effect"
 import { domainToUnicode } from "node:url"
 import { isConfusableHost, isMixedScript } from "../Confusables.ts"
-import type { PackageFile } from "../Package.ts"
-import { isImagePath } from "../Package.ts"
+import type { PackageFile } from "@quickagents/archive"
+import { isImagePath } from "@quickagents/archive"
 import { defineStage, judgeFiles, lineAt, maxFindings } from "../Stage.ts"
 
 interface Hit {

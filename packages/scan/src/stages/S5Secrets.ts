@@ -2,9 +2,9 @@ import type { Finding } from "@quickagents/schema"
 import { lintSource } from "@secretlint/core"
 import { creator } from "@secretlint/secretlint-rule-preset-recommend"
 import { Effect } from "effect"
-import { canonicalJson } from "../CanonicalJson.ts"
-import type { PackageFile } from "../Package.ts"
-import { digestOf } from "../Package.ts"
+import { canonicalJson } from "@quickagents/archive"
+import type { PackageFile } from "@quickagents/archive"
+import { digestOf } from "@quickagents/archive"
 import { defineStage, lineAt, maxFindings } from "../Stage.ts"
 
 const config = { rules: [{ id: "@secretlint/secretlint-rule-preset-recommend", rule: creator, options: {} }] }

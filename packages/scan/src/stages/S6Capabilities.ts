@@ -1,8 +1,8 @@
 import type { Finding, Manifest, Severity } from "@quickagents/schema"
 import { defaultInstructions, manifestFile } from "@quickagents/schema"
 import { Effect } from "effect"
-import type { ScanPackage } from "../Package.ts"
-import { isInside } from "../Package.ts"
+import type { ReleasePackage } from "@quickagents/archive"
+import { isInside } from "@quickagents/archive"
 import type { PreviousRelease } from "../Stage.ts"
 import { defineStage } from "../Stage.ts"
 import { ungrantedTools } from "../Ungranted.ts"
@@ -12,7 +12,7 @@ const forPeople = /(?:^|\/)(?:README|CHANGELOG|CONTRIBUTING|LICENSE|SECURITY|COD
 
 /** The texts an agent reads as its own instructions, the instruction file first. */
 export const instructionTexts = (
-  pkg: ScanPackage,
+  pkg: ReleasePackage,
   manifest: Manifest
 ): ReadonlyArray<{ readonly path: string; readonly text: string }> => {
   const instructions = manifest.instructions ?? defaultInstructions

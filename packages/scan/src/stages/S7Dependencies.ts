@@ -3,7 +3,7 @@ import { manifestFile, Version } from "@quickagents/schema"
 import { Effect, Schema } from "effect"
 import { isIP } from "node:net"
 import { osvQuery } from "../Osv.ts"
-import { digestOf } from "../Package.ts"
+import { digestOf } from "@quickagents/archive"
 import { popularPackages } from "../PopularPackages.ts"
 import { defineStage } from "../Stage.ts"
 

@@ -16,12 +16,15 @@ const subjectOf = (subject) =>
   subject.startsWith("run:") ? h("a", { href: `#/runs/${subject.slice(4)}` }, subject.slice(4)) : subject
 
 const lineOf = (line) =>
-  h("tr", null,
+  h(
+    "tr",
+    null,
     h("td", null, time(line.at)),
     h("td", null, reasons[line.reason] ?? line.reason),
     h("td", { class: "break" }, subjectOf(line.subject)),
     h("td", { class: "number" }, signed(line.balanceDelta)),
-    h("td", { class: "number" }, signed(line.heldDelta)))
+    h("td", { class: "number" }, signed(line.heldDelta))
+  )
 
 /** Balance, holds and the lines behind them. */
 export const creditsPage = async () => {
@@ -31,16 +34,20 @@ export const creditsPage = async () => {
   const view = table("Ledger lines, newest first", heads, rows)
   const body = view.querySelector("tbody")
   let cursor = account.nextCursor
-  const more = h("button", {
-    type: "button",
-    class: "plain",
-    onclick: async () => {
-      const next = await get(`/api/v1/credits?cursor=${encodeURIComponent(cursor)}`)
-      body.append(...next.lines.map(lineOf))
-      cursor = next.nextCursor
-      more.hidden = cursor === null
-    }
-  }, "Older lines")
+  const more = h(
+    "button",
+    {
+      type: "button",
+      class: "plain",
+      onclick: async () => {
+        const next = await get(`/api/v1/credits?cursor=${encodeURIComponent(cursor)}`)
+        body.append(...next.lines.map(lineOf))
+        cursor = next.nextCursor
+        more.hidden = cursor === null
+      }
+    },
+    "Older lines"
+  )
   more.hidden = cursor === null
   return [
     h("h1", null, "Credits"),

@@ -22,30 +22,50 @@ const mintForm = (onMinted) => {
     meaning
   }))
   const outcome = h("div", null)
-  return h("form", {
-    class: "card",
-    onsubmit: async (event) => {
-      event.preventDefault()
-      try {
-        const made = await post("/api/v1/user/tokens", {
-          name: name.value,
-          scopes: boxes.filter(({ box }) => box.checked).map(({ scope }) => scope),
-          expiresInDays: Number(days.value)
-        })
-        outcome.replaceChildren(h("div", { class: "note", role: "status" },
-          h("strong", null, "Copy the token now: it is not shown again."), h("pre", null, made.token)))
-        event.target.reset()
-        await onMinted()
-      } catch (problem) {
-        outcome.replaceChildren(problemBox(problem))
+  return h(
+    "form",
+    {
+      class: "card",
+      onsubmit: async (event) => {
+        event.preventDefault()
+        try {
+          const made = await post("/api/v1/user/tokens", {
+            name: name.value,
+            scopes: boxes.filter(({ box }) => box.checked).map(({ scope }) => scope),
+            expiresInDays: Number(days.value)
+          })
+          outcome.replaceChildren(
+            h(
+              "div",
+              { class: "note", role: "status" },
+              h("strong", null, "Copy the token now: it is not shown again."),
+              h("pre", null, made.token)
+            )
+          )
+          event.target.reset()
+          await onMinted()
+        } catch (problem) {
+          outcome.replaceChildren(problemBox(problem))
+        }
       }
-    }
-  },
+    },
     field("Name", name, "What it is for, such as the machine it is kept on"),
     field("Days until it expires", days),
-    h("fieldset", null, h("legend", null, "It may"),
-      h("div", { class: "choices" }, boxes.map(({ box, meaning, scope }) => h("label", null, box, " ", h("code", null, scope), h("br"), h("span", { class: "soft" }, meaning))))),
-    h("button", { type: "submit" }, "Make a token"), outcome)
+    h(
+      "fieldset",
+      null,
+      h("legend", null, "It may"),
+      h(
+        "div",
+        { class: "choices" },
+        boxes.map(({ box, meaning, scope }) =>
+          h("label", null, box, " ", h("code", null, scope), h("br"), h("span", { class: "soft" }, meaning))
+        )
+      )
+    ),
+    h("button", { type: "submit" }, "Make a token"),
+    outcome
+  )
 }
 
 /** The account's personal access tokens: listed, minted and revoked. */
@@ -53,34 +73,54 @@ export const tokensPage = async () => {
   const list = h("div", null)
   const fill = async () => {
     const { items } = await get("/api/v1/user/tokens")
-    list.replaceChildren(items.length === 0
-      ? h("p", { class: "soft" }, "No token yet.")
-      : table("Tokens", ["Name", "May", "Last used", "Expires", ""], items.map((token) =>
-        h("tr", null,
-          h("th", { scope: "row" }, token.name, h("br"), h("code", { class: "soft" }, `${token.hint}…`)),
-          h("td", null, token.scopes.join(", ")),
-          h("td", null, token.lastUsedAt === null ? "never" : time(token.lastUsedAt)),
-          h("td", null, token.expiresAt === null ? "never" : time(token.expiresAt)),
-          h("td", null, h("button", {
-            type: "button",
-            class: "danger",
-            "aria-label": `Revoke ${token.name}`,
-            onclick: async () => {
-              if (!confirm(`Revoke the token “${token.name}”? What uses it stops working at once.`)) return
-              try {
-                await remove(path("/api/v1/user/tokens", token.id))
-                announce("Token revoked")
-                await fill()
-              } catch (problem) {
-                list.prepend(problemBox(problem))
-              }
-            }
-          }, "Revoke"))))))
+    list.replaceChildren(
+      items.length === 0
+        ? h("p", { class: "soft" }, "No token yet.")
+        : table(
+            "Tokens",
+            ["Name", "May", "Last used", "Expires", ""],
+            items.map((token) =>
+              h(
+                "tr",
+                null,
+                h("th", { scope: "row" }, token.name, h("br"), h("code", { class: "soft" }, `${token.hint}…`)),
+                h("td", null, token.scopes.join(", ")),
+                h("td", null, token.lastUsedAt === null ? "never" : time(token.lastUsedAt)),
+                h("td", null, token.expiresAt === null ? "never" : time(token.expiresAt)),
+                h(
+                  "td",
+                  null,
+                  h(
+                    "button",
+                    {
+                      type: "button",
+                      class: "danger",
+                      "aria-label": `Revoke ${token.name}`,
+                      onclick: async () => {
+                        if (!confirm(`Revoke the token “${token.name}”? What uses it stops working at once.`)) return
+                        try {
+                          await remove(path("/api/v1/user/tokens", token.id))
+                          announce("Token revoked")
+                          await fill()
+                        } catch (problem) {
+                          list.prepend(problemBox(problem))
+                        }
+                      }
+                    },
+                    "Revoke"
+                  )
+                )
+              )
+            )
+          )
+    )
   }
   await fill()
   return [
     h("h1", null, "Personal access tokens"),
     h("p", { class: "lead" }, "For the command line and for programs. A token can do only what you tick."),
-    list, h("h2", null, "New token"), mintForm(fill)
+    list,
+    h("h2", null, "New token"),
+    mintForm(fill)
   ]
 }

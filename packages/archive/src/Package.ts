@@ -1,8 +1,9 @@
 /**
- * A release archive as the stages see it: opened strictly, within bounds, once.
+ * A release archive, opened strictly, within bounds.
  *
- * The same function judges an archive at submission, in the scan, and in the
- * CLI's offline validation, so that what passes here passes there.
+ * The scan, the runner, the sandbox host and the CLI's offline validation read
+ * archives with this one function: no two of them can see two different packages
+ * in one archive, and what passes here passes there.
  * Spec: Limits, registry-wide (archive quotas).
  */
 import type { Digest, Manifest } from "@quickagents/schema"
@@ -25,7 +26,7 @@ export interface PackageFile {
   readonly text: string | undefined
 }
 
-export interface ScanPackage {
+export interface ReleasePackage {
   /** In path order, by UTF-8 bytes. */
   readonly files: ReadonlyArray<PackageFile>
   /** `undefined` when `agent.yaml` is missing or is not text. */
@@ -125,7 +126,7 @@ const toFile = (entry: TarEntry): PackageFile => ({
 })
 
 /** Opens a whole archive in memory. Never unpacks more than `limits` allow. */
-export const openPackage = (archive: Uint8Array, limits: ArchiveLimits): Result.Result<ScanPackage, ArchiveRefused> => {
+export const openPackage = (archive: Uint8Array, limits: ArchiveLimits): Result.Result<ReleasePackage, ArchiveRefused> => {
   const refused = (problems: ReadonlyArray<TarProblem>) =>
     Result.fail(new ArchiveRefused({ problems: problems.slice(0, 100) }))
   if (archive.length > limits.archiveMaxBytes) {
@@ -158,7 +159,7 @@ export const openPackage = (archive: Uint8Array, limits: ArchiveLimits): Result.
 export const readPackage = <E, R>(
   upload: Stream.Stream<Uint8Array, E, R>,
   limits: ArchiveLimits
-): Effect.Effect<ScanPackage, E | ArchiveRefused, R> =>
+): Effect.Effect<ReleasePackage, E | ArchiveRefused, R> =>
   upload.pipe(
     Stream.runFoldEffect(
       (): { readonly chunks: Array<Uint8Array>; bytes: number } => ({ chunks: [], bytes: 0 }),

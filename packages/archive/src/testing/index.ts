@@ -1,14 +1,5 @@
-/** Packages for tests, built byte by byte: only so can a test make an archive that no packer would write. */
-import type { StageResult } from "@quickagents/schema"
-import { Effect, Layer, Result } from "effect"
-import { FetchHttpClient } from "effect/http"
+/** Archives for tests, built byte by byte: only so can a test make one that no packer would write. */
 import { gzipSync } from "node:zlib"
-import { defaultArchiveLimits } from "./ArchiveLimits.ts"
-import { Judge } from "./Judge.ts"
-import type { ScanPackage } from "./Package.ts"
-import { openPackage } from "./Package.ts"
-import type { ScanContext, Stage } from "./Stage.ts"
-import type { ScanServices } from "./Stages.ts"
 
 export interface RawEntry {
   readonly name: string
@@ -76,25 +67,3 @@ export const archiveWith = (files: Files = {}): Buffer =>
       ...files
     }).map(([name, data]) => entry({ name, data }))
   )
-
-export const packageWith = (files: Files = {}): ScanPackage =>
-  Result.getOrThrow(openPackage(archiveWith(files), defaultArchiveLimits))
-
-export const context: ScanContext = {
-  namespace: "acme",
-  name: "notes",
-  version: "1.0.0",
-  budgetCaps: { seconds: 900, turns: 60 }
-}
-
-const services = Layer.mergeAll(Judge.layerLocal, FetchHttpClient.layer)
-
-export const runStage = (
-  stage: Stage<ScanServices>,
-  files: Files,
-  over: Partial<ScanContext> = {}
-): Effect.Effect<StageResult> => stage(packageWith(files), { ...context, ...over }).pipe(Effect.provide(services))
-
-/** `rule severity` of each finding, in order. */
-export const shown = (result: StageResult): ReadonlyArray<string> =>
-  result.findings.map(({ rule, severity }) => `${rule} ${severity}`)

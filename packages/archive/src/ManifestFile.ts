@@ -44,6 +44,13 @@ const schemaProblems = (input: unknown, onExcessProperty: "ignore" | "error") =>
       }
 }
 
+/** Neither RFC 8785 nor a database has a place for half of a surrogate pair, nor a database for NUL. */
+const isStorable = (value: unknown): boolean => {
+  if (typeof value === "string") return value.isWellFormed() && !value.includes("\0")
+  if (typeof value !== "object" || value === null) return true
+  return Object.entries(value).every(([key, inner]) => isStorable(key) && isStorable(inner))
+}
+
 export const readManifest = (source: string): ReadManifest => {
   const lines = new LineCounter()
   const document = parseDocument(source, { version: "1.2", uniqueKeys: true, merge: false, lineCounter: lines })
@@ -68,6 +75,8 @@ export const readManifest = (source: string): ReadManifest => {
   // Aliases are never needed in a manifest, and each parser expands them to another bound.
   const parsed = Result.try(() => document.toJS({ maxAliasCount: 0 }) as unknown)
   if (Result.isFailure(parsed)) return unreadable("The manifest uses YAML aliases", 1)
+
+  if (!isStorable(parsed.success)) return unreadable("The manifest holds a NUL or half of a surrogate pair", 1)
 
   const { major, input } = fromV1(parsed.success)
   const strict = schemaProblems(input, "error")

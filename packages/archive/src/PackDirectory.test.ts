@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
+import { randomBytes } from "node:crypto"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { gunzipSync } from "node:zlib"
-import { packDirectory } from "./PackageArchive.ts"
+import { packDirectory } from "./PackDirectory.ts"
 
 const manifest = "schemaVersion: 2\nname: acme/notes\nversion: 1.0.0\ndescription: Takes notes.\nmodes: [autonomous]\n"
 
@@ -67,7 +68,7 @@ describe("a package directory", () => {
 
   it.effect("is refused without a manifest, and with one that is not valid", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* problemsOf({ "AGENT.md": "x" }), ["there is no agent.yaml at its top"])
+      assert.deepStrictEqual(yield* problemsOf({ "AGENT.md": "x" }), ["there is no agent.yaml at its top, or it is not text"])
       const [problem] = yield* problemsOf({ "agent.yaml": manifest.replace("1.0.0", "one") })
       assert.include(problem, "version")
       assert.isNotEmpty(yield* problemsOf({ "agent.yaml": "a: [" }))
@@ -76,16 +77,22 @@ describe("a package directory", () => {
   it.effect("is refused for every file that the registry would refuse, all at once", () =>
     Effect.gen(function*() {
       const MiB = 1024 * 1024
+      const noise = randomBytes(5 * MiB)
       const problems = yield* problemsOf({
         "agent.yaml": manifest,
-        "long.txt": "x".repeat(MiB + 1),
-        "blob.bin": Buffer.alloc(2 * MiB + 1),
-        "ok.png": Buffer.alloc(5 * MiB),
-        "naïve.txt": "x"
+        "long.txt": noise.subarray(0, MiB).toString("hex").slice(0, MiB + 1),
+        "blob.bin": noise.subarray(0, 2 * MiB + 1),
+        "ok.png": noise
       })
       assert.deepStrictEqual(problems, [
-        `blob.bin has ${2 * MiB + 1} bytes; a file has at most ${2 * MiB}`,
-        `long.txt has ${MiB + 1} bytes; a text file has at most ${MiB}`,
+        `blob.bin: The file has ${2 * MiB + 1} bytes; at most ${2 * MiB}`,
+        `long.txt: The file has ${MiB + 1} bytes; at most ${MiB}`
+      ])
+    }).pipe(Effect.scoped))
+
+  it.effect("is refused for a name that a plain header cannot hold", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* problemsOf({ "agent.yaml": manifest, "naïve.txt": "x" }), [
         "\"naïve.txt\" is too long, or not plain ASCII"
       ])
     }).pipe(Effect.scoped))

@@ -4,8 +4,7 @@ import { deflateRawSync, gzipSync } from "node:zlib"
 import type { ArchiveLimits } from "./ArchiveLimits.ts"
 import { defaultArchiveLimits } from "./ArchiveLimits.ts"
 import { openPackage, readPackage } from "./Package.ts"
-import { archiveStage } from "./stages/S1Archive.ts"
-import { archiveOf, archiveWith, endMarker, entry, manifestYaml, paxRecord, tarOf } from "./TestPackages.ts"
+import { archiveOf, archiveWith, endMarker, entry, manifestYaml, paxRecord, tarOf } from "./testing/index.ts"
 
 const rules = (archive: Uint8Array, limits: ArchiveLimits = defaultArchiveLimits): ReadonlyArray<string> => {
   const opened = openPackage(archive, limits)
@@ -179,21 +178,6 @@ describe("a hostile archive", () => {
     expect(bomb.length).toBeLessThan(100_000)
     expect(rules(bomb)).toEqual(["gzip-bomb"])
   })
-
-  it.effect("is blocked by S1 with a critical finding, and no later stage gets a package", () =>
-    Effect.gen(function* () {
-      const { result, pkg } = yield* archiveStage(
-        archiveOf(entry({ name: "../evil" }), file, file),
-        defaultArchiveLimits
-      )
-      expect(pkg).toBeUndefined()
-      expect(result.status).toBe("findings")
-      expect(result.findings.map(({ rule, severity }) => [rule, severity])).toEqual([
-        ["parent-path", "critical"],
-        ["duplicate-name", "critical"]
-      ])
-    })
-  )
 })
 
 describe("archive limits", () => {

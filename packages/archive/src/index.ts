@@ -1,0 +1,5 @@
+export * from "./ArchiveLimits.ts"
+export { canonicalJson } from "./CanonicalJson.ts"
+export * from "./ManifestFile.ts"
+export * from "./PackDirectory.ts"
+export * from "./Package.ts"
