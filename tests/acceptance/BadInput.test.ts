@@ -1,4 +1,5 @@
 /** Bad input of every kind gets the problem that the contract names, with its headers, and stores nothing. */
+import type { AgentVersion } from "@quickagents/schema"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
@@ -240,6 +241,21 @@ describe("Idempotency-Key", () => {
     await problemOf(await keyed("first", { ref: "bea/none" }, runs, guest), 404, "not-found")
     expect(await stored()).toEqual(before)
     await stack.call(bea, "POST", `${runs}${created.id}/cancel`)
+  })
+
+  it("[ERR-004] a key is good for a day; after it the same key asks for something new", async () => {
+    const made = async (body: object) => {
+      const answer = await keyed("daily", body)
+      expect(answer.status).toBe(201)
+      const { id } = (await answer.json()) as { id: string }
+      await stack.request(bea, "POST", `${runs}${id}/cancel`)
+      return id
+    }
+    const first = await made({ ref: "bea/plain", task: "today" })
+    expect(await made({ ref: "bea/plain", task: "today" })).toBe(first)
+    await stack.sql((sql) => sql`UPDATE idempotency_keys SET created_at = created_at - interval '25 hours' WHERE key = 'daily'`)
+    await stack.sql((sql) => sql`UPDATE runs SET created_at = created_at - interval '25 hours' WHERE id = ${first}`)
+    expect(await made({ ref: "bea/plain", task: "tomorrow" })).not.toBe(first)
   })
 
   it("two requests at once with one key make one run", async () => {
@@ -487,11 +503,11 @@ describe("a hostile archive with a sound manifest in front", () => {
       const answer = await stack.request(bea, "POST", "/api/v1/agents/bea/hostile/versions", form(archive))
       expect(answer.status, what).toBe(202)
       const seen = await until(
-        () => stack.call(bea, "GET", `/api/v1/agents/bea/hostile/versions/${version}`),
-        ({ status }: { status: string }) => status !== "scanning"
+        () => stack.call<AgentVersion>(bea, "GET", `/api/v1/agents/bea/hostile/versions/${version}`),
+        ({ status }) => status !== "scanning"
       )
       expect(seen, what).toMatchObject({ status: "blocked", signed: false })
-      expect((seen.holding as ReadonlyArray<{ stage: string }>).length, what).toBeGreaterThan(0)
+      expect(seen.holding!.length, what).toBeGreaterThan(0)
       await refused(410, "blocked", bea, "GET", seen.archive.href)
       await refused(404, "not-found", guest, "POST", runs, { ref: `bea/hostile@${version}` })
     }

@@ -41,7 +41,24 @@ export const until = async <A>(read: () => Promise<A>, done: (value: A) => boole
   }
 }
 
-const startFakeHost = async (stack: Stack) => {
+interface Version {
+  readonly status: string
+  readonly archive: { readonly href: string }
+}
+
+/** Waits for the end of a run, which must be a success. */
+export const runEnded = (stack: Stack) => async (who: Person, id: string) => {
+  const run = await until(
+    () => stack.call<Run>(who, "GET", `/api/v1/x/runs/${id}`),
+    ({ status }) => status === "finished" || status === "cancelled",
+    5
+  )
+  if (run.outcome !== "succeeded") throw new Error(`a run ended as ${run.outcome}: ${JSON.stringify(run)}`)
+  return run
+}
+
+/** A host without a sandbox for the registry of `stack`; it takes runs as soon as the registry has seen it. */
+export const startFakeHost = async (stack: Stack) => {
   const { token } = await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "bench" })
   const host = new Child("fake-host", fileURLToPath(new URL("FakeHost.ts", import.meta.url)), {
     HOST_DATA_DIR: join(stack.directory, "fake-host"),
@@ -52,6 +69,19 @@ const startFakeHost = async (stack: Stack) => {
   }, join(stack.directory, "logs/fake-host.log"))
   host.start()
   return host
+}
+
+/** Publishes the agent `bench/steps` as `person`, whose handle is `bench`. */
+export const publishAgent = async (stack: Stack, person: Person) => {
+  const agent = "bench/steps"
+  await stack.call(person, "POST", "/api/v1/agents", { namespace: "bench", name: "steps" })
+  await stack.call(person, "POST", `/api/v1/agents/${agent}/versions`, form(archiveOf(scriptedAgent(agent, "1.0.0"))))
+  const version = await until(
+    () => stack.call<Version>(person, "GET", `/api/v1/agents/${agent}/versions/1.0.0`),
+    ({ status }) => status !== "scanning"
+  )
+  if (version.status !== "published") throw new Error(`the agent is ${version.status}: ${JSON.stringify(version)}`)
+  return { agent, archive: version.archive.href }
 }
 
 /** `postgres` is a running server; the deployment has its database there and drops it at the end. */
@@ -68,25 +98,9 @@ export const deployOn = async (postgres: string): Promise<Deployment> => {
   try {
     host = await startFakeHost(stack)
     const person = await stack.person("bench")
-    const agent = "bench/steps"
-    await stack.call(person, "POST", "/api/v1/agents", { namespace: "bench", name: "steps" })
-    await stack.call(person, "POST", `/api/v1/agents/${agent}/versions`, form(archiveOf(scriptedAgent(agent, "1.0.0"))))
-    const version = await until(
-      () => stack.call<{ status: string }>(person, "GET", `/api/v1/agents/${agent}/versions/1.0.0`),
-      ({ status }) => status !== "scanning"
-    )
-    if (version.status !== "published") throw new Error(`the agent is ${version.status}: ${JSON.stringify(version)}`)
+    const { agent } = await publishAgent(stack, person)
     await stack.hostsOnline(1)
-    const runEnded = async (who: Person, id: string) => {
-      const run = await until(
-        () => stack.call<Run>(who, "GET", `/api/v1/x/runs/${id}`),
-        ({ status }) => status === "finished" || status === "cancelled",
-        5
-      )
-      if (run.outcome !== "succeeded") throw new Error(`a run ended as ${run.outcome}: ${JSON.stringify(run)}`)
-      return run
-    }
-    return { stack, postgres, person, agent, runEnded, stop }
+    return { stack, postgres, person, agent, runEnded: runEnded(stack), stop }
   } catch (error) {
     const said = host?.log().slice(-2_000)
     await stop()

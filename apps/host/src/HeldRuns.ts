@@ -156,8 +156,7 @@ export const openHeldRuns = (
         if (refusal !== undefined) return yield* new TakeRefused({ reason: refusal })
         const inputs = handOff.inputs.map(({ sealed }) => sealed.object)
         const needed = [handOff.archive, ...inputs]
-        if (!needed.every((object) => objects.has(object)))
-          return yield* new TakeRefused({ reason: "object-missing" })
+        if (!needed.every((object) => objects.has(object))) return yield* new TakeRefused({ reason: "object-missing" })
         objects.hold(needed)
         const letGo = Effect.suspend(() => {
           objects.release(needed)
@@ -170,14 +169,17 @@ export const openHeldRuns = (
           return yield* new TakeRefused({ reason: "unsupported" })
         }
         const run = yield* hold(runId)
-        const lived = liveRun({ sandbox, isolation, objects }, {
-          handOff,
-          manifest,
-          pinnedKeys,
-          journal: run.journal,
-          outputPath: outputPath(runId),
-          stop: run.stop
-        })
+        const lived = liveRun(
+          { sandbox, isolation, objects },
+          {
+            handOff,
+            manifest,
+            pinnedKeys,
+            journal: run.journal,
+            outputPath: outputPath(runId),
+            stop: run.stop
+          }
+        )
         run.fiber = Option.some(yield* FiberSet.run(fibers, Effect.ensuring(lived, letGo)))
         yield* Effect.logInfo("run taken").pipe(Effect.annotateLogs({ runId }))
       }).pipe(Effect.uninterruptible, oneAtATime.withPermits(1))

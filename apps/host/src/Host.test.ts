@@ -272,43 +272,45 @@ describe("the life of a run", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live.skipIf(bubblewrapMissing).each([0, 1])(
-    "in bubblewrap the runner has the workspace and one socket, and no network, files or processes of the host, with %i that wait",
-    (warmRunners) =>
-      Effect.gen(function* () {
-        const { archive, client, config, events, port, registry } = yield* aHost({ warmRunners })
-        if (warmRunners > 0) yield* aWaitingSandbox(config)
-        const secretFile = join(config.dataDir, "host-file")
-        writeFileSync(secretFile, "secret")
-        const { handOff, recipient } = handOffOf(archive, {
-          probe: { hostFile: secretFile, dataDir: config.dataDir, port }
-        })
-        yield* client.Take(handOff)
-        const all = yield* events(handOff.runId)
-        const last = all.at(-1)!.event
-        assert(last.type === "exited")
-        assert.strictEqual(last.exit.exitClass, "ok")
-        assert.isTrue(
-          last.exit.receipt!.capabilities_enforced.runtime.some((sentence) =>
-            sentence.startsWith("bubblewrap namespaces")
+  for (const warmRunners of [0, 1]) {
+    it.live.skipIf(bubblewrapMissing)(
+      `in bubblewrap ${warmRunners === 0 ? "a runner" : "a runner that waited"} has the workspace and one socket, and no network, files or processes of the host`,
+      () =>
+        Effect.gen(function* () {
+          const { archive, client, config, events, port, registry } = yield* aHost({ warmRunners })
+          if (warmRunners > 0) yield* aWaitingSandbox(config)
+          const secretFile = join(config.dataDir, "host-file")
+          writeFileSync(secretFile, "secret")
+          const { handOff, recipient } = handOffOf(archive, {
+            probe: { hostFile: secretFile, dataDir: config.dataDir, port }
+          })
+          yield* client.Take(handOff)
+          const all = yield* events(handOff.runId)
+          const last = all.at(-1)!.event
+          assert(last.type === "exited")
+          assert.strictEqual(last.exit.exitClass, "ok")
+          assert.isTrue(
+            last.exit.receipt!.capabilities_enforced.runtime.some((sentence) =>
+              sentence.startsWith("bubblewrap namespaces")
+            )
           )
-        )
-        const { body } = yield* rawRequest(asRegistry(registry), port, "GET", `/runs/${handOff.runId}/output`)
-        const seen = JSON.parse(String(yield* openOutput(handOff, recipient.privateKey, all, body)))
-        assert.deepStrictEqual(seen, {
-          hostFile: "ENOENT",
-          dataDir: "ENOENT",
-          network: "ECONNREFUSED",
-          egress: "connected",
-          workspace: "written",
-          archive: "EROFS",
-          environment: ["HOME", "LANG", "NODE_COMPILE_CACHE", "PATH", "PWD", "TMPDIR"],
-          ptrace: existsSync("/usr/bin/perl") ? "-1" : "ENOENT",
-          // bubblewrap's first process and the runner
-          processes: 2
-        })
-      }).pipe(Effect.scoped)
-  )
+          const { body } = yield* rawRequest(asRegistry(registry), port, "GET", `/runs/${handOff.runId}/output`)
+          const seen = JSON.parse(String(yield* openOutput(handOff, recipient.privateKey, all, body)))
+          assert.deepStrictEqual(seen, {
+            hostFile: "ENOENT",
+            dataDir: "ENOENT",
+            network: "ECONNREFUSED",
+            egress: "connected",
+            workspace: "written",
+            archive: "EROFS",
+            environment: ["HOME", "LANG", "NODE_COMPILE_CACHE", "PATH", "PWD", "TMPDIR"],
+            ptrace: existsSync("/usr/bin/perl") ? "-1" : "ENOENT",
+            // bubblewrap's first process and the runner
+            processes: 2
+          })
+        }).pipe(Effect.scoped)
+    )
+  }
 
   it.live("a run reaches exactly the hosts that the manifest in its archive lists", () =>
     Effect.gen(function* () {

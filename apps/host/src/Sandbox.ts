@@ -227,10 +227,7 @@ const startRunner = (
  * Makes a sandbox and starts its runner. Closing the scope ends it and removes
  * its directory. One that cannot be made is a defect.
  */
-export const prepareSandbox = (
-  config: HostConfig,
-  isolation: Isolation
-): Effect.Effect<Sandbox, never, Scope.Scope> =>
+export const prepareSandbox = (config: HostConfig, isolation: Isolation): Effect.Effect<Sandbox, never, Scope.Scope> =>
   Effect.gen(function* () {
     const directory = yield* sandboxDirectory(config)
     const workspace = join(directory, "workspace")

@@ -66,7 +66,12 @@ export const sandboxesOf = (config: HostConfig): ReadonlyArray<string> =>
 export const aWaitingSandbox = (config: HostConfig): Effect.Effect<string> => eventually(() => sandboxesOf(config)[0])
 
 /** The plain bytes of a sealed output, checked against the event that tells of it. */
-export const openOutput = (handOff: HandOff, privateKey: string, events: ReadonlyArray<HostEvent>, sealed: Uint8Array) =>
+export const openOutput = (
+  handOff: HandOff,
+  privateKey: string,
+  events: ReadonlyArray<HostEvent>,
+  sealed: Uint8Array
+) =>
   Effect.gen(function* () {
     const event = events.map(({ event }) => event).find((event) => event.type === "sealed")
     assert(event?.type === "sealed")

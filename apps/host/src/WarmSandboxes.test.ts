@@ -68,19 +68,17 @@ describe("a host with waiting sandboxes", () => {
 
   it.live("no more wait than slots are free, and none while the host drains", () =>
     Effect.gen(function* () {
-      const { archive, client, config, exitOf } = yield* aHost({ capacity: 1, warmRunners: 3 })
+      const { archive, client, config, watch } = yield* aHost({ capacity: 1, warmRunners: 3 })
       const sandbox = yield* aWaitingSandbox(config)
-      const { handOff } = handOffOf(archive, { stayMs: 600 })
+      const { handOff } = handOffOf(archive, { stayMs: 500 })
       yield* client.Take(handOff)
-      yield* exitOf(handOff.runId).pipe(
-        Effect.raceFirst(
-          Effect.sync(() => assert.deepStrictEqual(sandboxesOf(config), [sandbox])).pipe(
-            Effect.delay("50 millis"),
-            Effect.forever
-          )
-        )
+      // Beside the one that runs no other is made, until it has ended.
+      yield* Effect.raceFirst(
+        Stream.runDrain(Stream.take(watch(handOff.runId), 1)).pipe(Effect.andThen(Effect.sleep("300 millis"))),
+        eventually(() => (sandboxesOf(config).length > 1 ? true : undefined))
       )
-      yield* aWaitingSandbox(config)
+      assert.deepStrictEqual(sandboxesOf(config), [sandbox])
+      assert.notStrictEqual(yield* eventually(() => sandboxesOf(config).find((other) => other !== sandbox)), sandbox)
       yield* client.Drain()
       yield* eventually(() => (sandboxesOf(config).length === 0 ? true : undefined))
       assert.deepStrictEqual(processesOf(config.runnerPaths[0]!), [])
@@ -102,15 +100,15 @@ const plainProcesses: Isolation = {
 const sandboxes = (wanted: number) =>
   Effect.gen(function* () {
     const config = yield* testConfig(1)
-    const state = { quiet: true }
-    const take = yield* keepWarm(config, plainProcesses, { wanted: () => wanted, quiet: () => state.quiet })
+    const state = { wanted, quiet: true }
+    const take = yield* keepWarm(config, plainProcesses, { wanted: () => state.wanted, quiet: () => state.quiet })
     return { config, state, take }
   })
 
 /** Lets the host compare until `count` sandboxes exist, and some more times. */
 const settled = (config: HostConfig, count: number) =>
   Effect.gen(function* () {
-    for (let calm = 0; calm < 5; ) {
+    for (let calm = 0; calm < 5;) {
       yield* TestClock.adjust("200 millis")
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
       calm = sandboxesOf(config).length === count ? calm + 1 : 0
@@ -155,7 +153,7 @@ describe("waiting sandboxes", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("none is made when none is wanted, or while a run starts", () =>
+  it.effect("none is made when none is wanted or while a run starts, and one that is no longer wanted is ended", () =>
     Effect.gen(function* () {
       const none = yield* sandboxes(0)
       assert.deepStrictEqual(yield* settled(none.config, 0), [])
@@ -164,6 +162,8 @@ describe("waiting sandboxes", () => {
       assert.deepStrictEqual(yield* settled(some.config, 0), [])
       some.state.quiet = true
       yield* settled(some.config, 1)
+      some.state.wanted = 0
+      yield* settled(some.config, 0)
     }).pipe(Effect.scoped)
   )
 })

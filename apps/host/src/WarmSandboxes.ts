@@ -27,7 +27,7 @@ interface Waiting {
 export interface Warmth {
   /** How many shall wait. */
   readonly wanted: () => number
-  /** No run is being started, with which the loading of a runner would compete. */
+  /** No run is being started, which would take one and compete with the loading of another. */
   readonly quiet: () => boolean
 }
 
@@ -59,7 +59,9 @@ export const keepWarm = (
       const now = yield* Clock.currentTimeMillis
       const alive = waiting.filter(({ sandbox }) => !sandbox.gone())
       const ended = alive.length < waiting.length
-      const kept = alive.filter(({ since }) => now - since < maxAgeMs).slice(0, warmth.wanted())
+      const young = alive.filter(({ since }) => now - since < maxAgeMs)
+      // A run that is being started has its slot already, and may be about to take one of these.
+      const kept = warmth.quiet() ? young.slice(0, warmth.wanted()) : young
       const removed = waiting.filter((one) => !kept.includes(one))
       waiting.splice(0, waiting.length, ...kept)
       yield* Effect.forEach(removed, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })

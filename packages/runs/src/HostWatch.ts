@@ -12,7 +12,7 @@ import { Entity, Singleton } from "effect/cluster"
 import { fault } from "./Faults.ts"
 import type { HostRow } from "./HostsSql.ts"
 import { HostsSql } from "./HostsSql.ts"
-import type { HostConnection } from "./HostTransport.ts"
+import type { HostConnection } from "@quickagents/client/rpc"
 import { HostTransport } from "./HostTransport.ts"
 import { type ClaimedRow, RunsSql } from "./RunsSql.ts"
 

@@ -145,7 +145,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
           program: program("apps/registry/src/dev/EmbeddedDatabase.ts"),
           environment: { DEVELOPMENT_DATABASE: JSON.stringify(databaseOptions) },
           ready: "message",
-          readyWithin: "60 seconds",
+          readyWithin: "2 minutes",
           stopWithin: "20 seconds"
         },
         options
@@ -156,7 +156,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
           program: program("apps/registry/src/dev/DevelopmentProvider.ts"),
           environment: { DEVELOPMENT_PROVIDER: JSON.stringify(providerOptions) },
           ready: "message",
-          readyWithin: "20 seconds",
+          readyWithin: "2 minutes",
           stopWithin: "5 seconds"
         },
         options
@@ -171,7 +171,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
       program: program("apps/registry/src/main.ts"),
       environment: registryEnvironment,
       ready: answers(`${baseUrl}/readyz`, async ({ ok }) => ok),
-      readyWithin: "30 seconds",
+      readyWithin: "2 minutes",
       stopWithin: "20 seconds"
     },
     options
@@ -233,7 +233,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
           ),
           (listens, online) => listens && online
         ),
-        readyWithin: "40 seconds",
+        readyWithin: "2 minutes",
         // Runs that the host holds may end first.
         stopWithin: "40 seconds"
       },

@@ -1,0 +1,3 @@
+export * from "./ClusterClient.ts"
+export * from "./HostClient.ts"
+export type { NodeIdentity } from "./NodeIdentity.ts"
