@@ -47,5 +47,5 @@ export class EnrolmentAuthenticated extends HttpApiMiddleware.Service<
 
 /** Keeps the first answer of an Idempotency-Key for 24 hours and gives it again. Spec: Registry-wide limits. */
 export class Idempotent extends HttpApiMiddleware.Service<Idempotent, { requires: Actor }>()("schema/Idempotent", {
-  error: IdempotencyConflict
+  error: [IdempotencyConflict, Validation]
 }) {}

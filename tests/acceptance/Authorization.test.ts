@@ -79,7 +79,7 @@ beforeAll(async () => {
   auditToken = await token(stack.staff, ["audit:read"])
   everythingToken = await token(stack.staff, all)
   openEnrolment = (await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "spare" })).token
-})
+}, 120_000)
 afterAll(() => stack?.stop())
 
 /** anonymous, unverified, another account, member, admin, owner, staff; each with session and CSRF token but the first. */

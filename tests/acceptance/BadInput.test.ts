@@ -14,7 +14,7 @@ let stack: Stack
 let bea: Person, poor: Person, guest: Person
 
 const archiveMaxBytes = 300_000
-/** The second node keeps no sealing key. */
+/** The second node keeps no sealing key, and lets few in without a credential. */
 const keyless = 1
 const runs = "/api/v1/x/runs/"
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
     postgres: inject("postgresUrl"),
     nodes: 2,
     settings: { SERVICE_LIMITS_ARCHIVE_MAX_BYTES: String(archiveMaxBytes) },
-    nodeSettings: [{}, { SERVICE_KEYS_SEALING_KEY: "" }]
+    nodeSettings: [{}, { SERVICE_KEYS_SEALING_KEY: "", SERVICE_LIMITS_ANONYMOUS_PER_MIN: "5" }]
   })
   ;[bea, poor, guest] = (await Promise.all(["bea", "poor", "guest"].map((handle) => stack.person(handle)))) as [Person, Person, Person]
   await publish(stack, bea, scriptedAgent("bea/plain", "1.0.0"))
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await changed("site", (manifest) =>
     manifest.replace("capabilities:", "intake:\n  - { id: site, label: Which site, type: url, browserSite: true }\ncapabilities:\n  browser: { scope: sites }"))
   for (const person of [bea, poor, guest]) await stack.call(person, "GET", "/api/v1/credits")
-})
+}, 120_000)
 afterAll(() => stack?.stop())
 
 interface Problem {
@@ -349,7 +349,7 @@ describe("a run that cannot be", () => {
     await create(503, "runs-unavailable", { ref: "bea/plain" }, bea, keyless)
     await refused(503, "runs-unavailable", bea, "POST", `${runs}inputs?name=a.txt`, new Uint8Array(3), keyless)
     await refused(503, "runs-unavailable", stack.staff, "PUT", "/api/v1/x/runs/staff/model", { provider: "anthropic", model: "m-1", apiKey: "k" }, keyless)
-    expect(await stack.call(null, "GET", "/api/v1/x/runs/status", undefined, keyless)).toMatchObject({ available: false })
+    expect(await stack.call(bea, "GET", "/api/v1/x/runs/status", undefined, keyless)).toMatchObject({ available: false })
   })
 
   it("[RUN-077] a balance short of the hold is 402 with what is missing", async () => {
@@ -513,5 +513,16 @@ describe("a hostile archive with a sound manifest in front", () => {
     }
     await refused(404, "not-found", guest, "POST", runs, { ref: "bea/hostile" })
     expect(await stack.call(guest, "GET", "/api/v1/agents/bea/hostile")).toMatchObject({ latestVersion: null })
+  })
+})
+
+describe("too many requests", () => {
+  it("[RATE-003] [RATE-004] are 429 with Retry-After for an address, and an account has a bucket of its own", async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => stack.request(null, "GET", "/api/v1/meta", undefined, keyless)))
+    const late = answers.find(({ status }) => status === 429)!
+    expect(late.headers.get("retry-after")).toMatch(/^[1-9]\d*$/)
+    expect(late.headers.get("ratelimit-remaining")).toBe("0")
+    await problemOf(late, 429, "rate-limited")
+    expect(await stack.call(bea, "GET", "/api/v1/meta", undefined, keyless)).toMatchObject({ extensions: ["runs"] })
   })
 })

@@ -124,7 +124,7 @@ beforeAll(async () => {
   const archive = new Uint8Array(gzipSync(gunzipSync(archiveOf(files)), { level: 0 }))
   await stack.call(cara, "POST", `/api/v1/agents/${ref}/versions`, form(archive))
   await until(() => stack.call(cara, "GET", `/api/v1/agents/${ref}/versions/1.0.0`), ({ status }: { status: string }) => status === "published")
-})
+}, 120_000)
 afterAll(() => stack?.stop())
 
 describe("what was written", () => {
@@ -191,8 +191,10 @@ describe("what was written", () => {
     expect((await stack.request(cara, "GET", "/api/v1/user")).status).toBe(200)
 
     expect(await searchEverything(new Map([...hush, ...secrets]))).toEqual(nothing)
+    // The workspaces lie in memory, and are gone with their runs.
+    expect(search(filesIn(stack.workDirectory(0)), hush)).toEqual([])
     await stack.call(stack.staff, "DELETE", "/api/v1/x/runs/staff/model")
-  })
+  }, 90_000)
 
   it("is really searched: a name that is no secret is found in every place", async () => {
     const control = await searchEverything(new Map([["control", encodings(open)]]))

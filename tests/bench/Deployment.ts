@@ -1,5 +1,5 @@
 /** The deployment that the parts measure: one registry node, one host without a sandbox, a published agent. */
-import { freePort, startEmbeddedServer } from "@quickagents/platform/testing/server"
+import { freePort } from "@quickagents/platform/testing/server"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
@@ -105,23 +105,5 @@ export const deployOn = async (postgres: string): Promise<Deployment> => {
     const said = host?.log().slice(-2_000)
     await stop()
     throw new Error(`the deployment did not come up; its host said: ${said}`, { cause: error })
-  }
-}
-
-/** With a database server of its own that keeps what it has promised (fsync on), as in production. */
-export const deploy = async (): Promise<Deployment> => {
-  const server = await startEmbeddedServer({ durable: true })
-  try {
-    const deployment = await deployOn(server.url)
-    return {
-      ...deployment,
-      stop: async () => {
-        await deployment.stop()
-        await server.stop()
-      }
-    }
-  } catch (error) {
-    await server.stop()
-    throw error
   }
 }

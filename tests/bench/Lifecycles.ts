@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import type { Person } from "../stack/Stack.ts"
 import type { Deployment } from "./Deployment.ts"
 import { slots, until } from "./Deployment.ts"
+import { childrenRunning, processorMs } from "./Machine.ts"
 import { median, quantile } from "./Statistics.ts"
 
 const dispatches = 60
@@ -47,7 +48,7 @@ export const dispatch = async (deployment: Deployment) => {
       recorded.push(Date.parse(record.startedAt!) - Date.parse(record.createdAt))
     }
     // Off the beat of the host watch's own rhythm.
-    await sleep(20 + 60 * (run % 7) / 7)
+    await sleep(20 + 10 * ((run + 7) % 7))
   }
   const both = (samples: ReadonlyArray<number>) => ({ p50Ms: median(samples), p99Ms: quantile(samples, 0.99) })
   return { runs: dispatches, recorded: both(recorded), seenByClient: both(seen) }
@@ -59,6 +60,9 @@ const lives = async ({ agent, stack }: Deployment) => {
   await inParallel(Array.from({ length: accounts }, (_, index) => `life-${index}`), async (handle) => {
     people.push(await stack.person(handle))
   })
+  const [node] = childrenRunning("apps/registry/src/main.ts")
+  if (node === undefined) throw new Error("the registry's process is not found")
+  const cpuBefore = processorMs(node)
   const began = performance.now()
   await inParallel(people, async (person) => {
     await stack.call(person, "POST", "/api/v1/x/runs/", { ref: agent, task: "Say hello." })
@@ -73,7 +77,12 @@ const lives = async ({ agent, stack }: Deployment) => {
   const [end] = await until(ended, ([row]) => row!.ended === accounts, 25)
   const took = performance.now() - began
   if (end!.succeeded !== accounts) throw new Error(`${accounts - end!.succeeded} runs did not succeed`)
-  return { perSecond: accounts / took * 1000, createsPerSecond: accounts / created * 1000 }
+  return {
+    perSecond: accounts / took * 1000,
+    createsPerSecond: accounts / created * 1000,
+    /** Processor time of the registry node for one run. */
+    cpuMs: (processorMs(node) - cpuBefore) / accounts
+  }
 }
 
 /** The same count of jobs through pg-boss: sent, fetched and completed, one by one as runs are. */

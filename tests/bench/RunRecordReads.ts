@@ -7,7 +7,8 @@ import { Child } from "../stack/Stack.ts"
 import type { Deployment } from "./Deployment.ts"
 import { until } from "./Deployment.ts"
 import { load, loadGenerator } from "./Load.ts"
-import type { LoadResult } from "./Load.ts"
+import type { LoadOptions, LoadResult } from "./Load.ts"
+import { childrenRunning, processorMs } from "./Machine.ts"
 import { median } from "./Statistics.ts"
 
 const rounds = 5
@@ -16,10 +17,16 @@ const connections = 32
 /** The default of `database.maxConnections`; the other server gets the same. */
 const pool = 10
 
-const summary = (results: ReadonlyArray<LoadResult>) => ({
+interface Round extends LoadResult {
+  /** Processor time of the server for one request, microseconds. */
+  readonly cpuMicros: number
+}
+
+const summary = (results: ReadonlyArray<Round>) => ({
   requestsPerSecond: Math.round(median(results.map(({ requestsPerSecond }) => requestsPerSecond))),
   p50Ms: median(results.map(({ p50Ms }) => p50Ms)),
-  p99Ms: median(results.map(({ p99Ms }) => p99Ms))
+  p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
+  cpuMicros: median(results.map(({ cpuMicros }) => cpuMicros))
 })
 
 export const runRecordReads = async ({ agent, person, runEnded, stack }: Deployment) => {
@@ -43,11 +50,19 @@ export const runRecordReads = async ({ agent, person, runEnded, stack }: Deploym
     const theirs = await until(() => read(fastify.url), (answer) => answer !== undefined)
     assert.deepEqual(theirs, await read(registry.url), "the two servers do not answer the same JSON")
 
-    const results = { registry: new Array<LoadResult>(), fastify: new Array<LoadResult>() }
+    const [registryProcess] = childrenRunning("apps/registry/src/main.ts")
+    const [fastifyProcess] = childrenRunning("bench/FastifyServer.ts")
+    if (registryProcess === undefined || fastifyProcess === undefined) throw new Error("a server's process is not found")
+    const round = async (options: LoadOptions, server: number): Promise<Round> => {
+      const before = processorMs(server)
+      const result = await load(options)
+      return { ...result, cpuMicros: (processorMs(server) - before) * 1000 / (result.requestsPerSecond * options.seconds) }
+    }
+    const results = { registry: new Array<Round>(), fastify: new Array<Round>() }
     for (const options of [registry, fastify]) await load({ ...options, seconds: 2 })
-    for (let round = 0; round < rounds; round++) {
-      results.registry.push(await load(registry))
-      results.fastify.push(await load(fastify))
+    for (let turn = 0; turn < rounds; turn++) {
+      results.registry.push(await round(registry, registryProcess))
+      results.fastify.push(await round(fastify, fastifyProcess))
     }
     const failures = [...results.registry, ...results.fastify].reduce((sum, result) => sum + result.failures, 0)
     if (failures > 0) throw new Error(`${failures} requests failed`)
@@ -59,7 +74,7 @@ export const runRecordReads = async ({ agent, person, runEnded, stack }: Deploym
       registry: ours,
       fastify: other,
       /** Of each round: what else the machine does falls on both halves of a round alike. */
-      ratio: median(results.registry.map(({ requestsPerSecond }, round) => requestsPerSecond / results.fastify[round]!.requestsPerSecond))
+      ratio: median(results.registry.map(({ requestsPerSecond }, turn) => requestsPerSecond / results.fastify[turn]!.requestsPerSecond))
     }
   } finally {
     await other.kill("SIGKILL")

@@ -33,7 +33,7 @@ const textUntilZero = (bytes: Buffer, from: number) => {
 class Session {
   private readonly seen: (statement: CountedStatement) => void
   private readonly prepared = new Map<string, string>()
-  private pending = Buffer.alloc(0)
+  private pending: Buffer = Buffer.alloc(0)
   private started = false
   private application = ""
   private bound = ""
@@ -93,7 +93,7 @@ export const startStatementCounter = async (postgres: string): Promise<Statement
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname)
     const session = new Session((statement) => statements.push(statement))
-    client.on("data", (chunk) => session.hear(chunk))
+    client.on("data", (chunk: Buffer) => session.hear(chunk))
     for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
       sockets.add(socket)
       socket.setNoDelay(true).pipe(other)

@@ -11,8 +11,8 @@ import { median } from "./Statistics.ts"
 
 const repetitions = 9
 const lives = 12
-/** Longer than anything that a node asks regularly within a minute. */
-const idleMs = 6_000
+/** Long enough for what a node asks every few seconds. */
+const idleMs = 4_000
 
 export interface StatementCounts {
   /** Median of the requests, by route. */

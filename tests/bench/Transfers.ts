@@ -55,7 +55,7 @@ export const transfers = async ({ agent, person, runEnded, stack }: Deployment) 
     const plainUpload = async () => {
       for (const chunk of chunks) await drain(await send(`http://127.0.0.1:${port}`, "PUT", chunk))
     }
-    await until(() => fetch(`http://127.0.0.1:${port}`).then(() => true, () => false), (up) => up)
+    await until(() => send(`http://127.0.0.1:${port}`, "PUT", new Uint8Array(1)).then(({ ok }) => ok, () => false), (up) => up)
 
     const { id } = await stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", { ref: agent, task: String(totalBytes) })
     await runEnded(person, id)

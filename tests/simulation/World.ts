@@ -118,12 +118,18 @@ export const makeWorld = Effect.fnUntraced(function*(chance: Chance, hostIds: Re
       Layer.mock(Versions)({ resolve: () => Effect.succeed(release), releaseById: () => Effect.succeed(release) }),
       Layer.mock(Orgs)({ membershipOf: () => Effect.succeed(null) }),
       Layer.mock(Audit.Audit)({ record: () => Effect.void }),
-      Layer.mock(SigningKeys)({ active: { keyId: "none", ...generateKeyPairSync("ed25519") }, list: Effect.succeed([]) }),
+      Layer.mock(SigningKeys)({ active: { keyId: "none", publicKey: new Uint8Array(32), privateKey: generateKeyPairSync("ed25519").privateKey }, list: Effect.succeed([]) }),
       Layer.mock(Authority)({ caCertificate: "" })
     ))
   )
+  /** Now and then the message that opens a run comes twice, as when its first reader dies before it has answered. */
+  const repeats = chance.fork("repeats")
+  const ledger = Layer.effect(
+    Ledger,
+    Effect.map(Ledger, (once) => ({ ...once, open: (run) => Effect.tap(once.open(run), () => (repeats.chance(0.3) ? once.open(run) : Effect.void)) }))
+  ).pipe(Layer.provide(Ledger.layer))
   const inner = Layer.mergeAll(Runs.layer, Layer.mergeAll(RunEntityLive, HostEntityLive, LedgerEntityLive, HostKeeper)).pipe(
-    Layer.provideMerge(Layer.mergeAll(Ledger.layer, RunModel.layer)),
+    Layer.provideMerge(Layer.mergeAll(ledger, RunModel.layer)),
     Layer.provideMerge(Sharding.layer),
     Layer.provideMerge(Runners.layerNoop),
     Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),

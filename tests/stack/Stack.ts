@@ -15,7 +15,7 @@ import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 
@@ -239,12 +239,15 @@ export const startStack = async (options: StackOptions) => {
   }
 
   const hosts: Array<Child> = []
+  /** Where a host keeps the workspaces of its runs while they run. */
+  const workDirectory = (index: number) => join("/dev/shm", `${basename(directory)}-${index}`)
   const addHost = async () => {
     const index = hosts.length
     const { token } = await call<{ token: string }>(staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: `host-${index}` })
     const port = await freePort()
     const host = new Child(`host-${index}`, join(root, "apps/host/src/main.ts"), {
       HOST_DATA_DIR: join(directory, `host-${index}`),
+      HOST_WORK_DIR: workDirectory(index),
       HOST_REGISTRY_URL: urls[0]!,
       HOST_ENROLMENT_TOKEN: token,
       HOST_LISTEN_PORT: String(port),
@@ -270,7 +273,7 @@ export const startStack = async (options: StackOptions) => {
     await Promise.all(nodes.map((node) => node.kill("SIGTERM")))
     await runtime.dispose()
     await admin(`DROP DATABASE ${name} WITH (FORCE)`)
-    rmSync(directory, { recursive: true, force: true })
+    for (const path of [directory, ...hosts.map((_, index) => workDirectory(index))]) rmSync(path, { recursive: true, force: true })
   }
   try {
     for (let index = 0; index < (options.hosts ?? 0); index++) await addHost()
@@ -280,7 +283,7 @@ export const startStack = async (options: StackOptions) => {
     throw error
   }
 
-  return { directory, databaseUrl, urls, nodes, hosts, addHost, hostsOnline, ready, staff, person, org, sql, query, request, call, stop, runtime }
+  return { directory, databaseUrl, urls, nodes, hosts, addHost, hostsOnline, workDirectory, ready, staff, person, org, sql, query, request, call, stop, runtime }
 }
 
 export type Stack = Awaited<ReturnType<typeof startStack>>

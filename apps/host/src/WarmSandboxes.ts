@@ -3,7 +3,7 @@
  * which is most of the time between `Take` and `started`. Each serves one run
  * and is replaced by another.
  */
-import { Clock, Effect, Exit, Scope } from "effect"
+import { Clock, Effect, Exit, Scope, Semaphore } from "effect"
 import { fillCompileCache, makeCompileCache } from "./CompileCache.ts"
 import type { HostConfig } from "./HostConfig.ts"
 import type { Isolation } from "./Isolation.ts"
@@ -45,15 +45,17 @@ export const keepWarm = (
     const own = yield* Effect.scope
     const prepare = prepareSandbox(config, isolation)
     const waiting: Array<Waiting> = []
+    // Whoever takes waits for the one that is being made, instead of making another beside it.
+    const making = yield* Semaphore.make(1)
 
-    const add = Effect.gen(function* () {
+    const make = Effect.gen(function* () {
       const scope = yield* Scope.fork(own)
       const sandbox = yield* Scope.provide(prepare, scope).pipe(
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
       waiting.push({ sandbox, scope, since: yield* Clock.currentTimeMillis })
-      yield* Effect.timeoutOption(sandbox.loaded, loadingPatience)
-    })
+      return sandbox
+    }).pipe(making.withPermits(1))
     /** Answers whether a runner had ended by itself. */
     const removeUnfit = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
@@ -70,7 +72,10 @@ export const keepWarm = (
     const failed = Effect.logWarning("a waiting sandbox failed").pipe(Effect.andThen(Effect.sleep(failurePause)))
     const compare = Effect.gen(function* () {
       if (yield* removeUnfit) yield* failed
-      else if (waiting.length < warmth.wanted() && warmth.quiet()) yield* add
+      else if (waiting.length < warmth.wanted() && warmth.quiet()) {
+        const { loaded } = yield* make
+        yield* Effect.timeoutOption(loaded, loadingPatience)
+      }
     }).pipe(Effect.catchDefect(() => failed))
 
     yield* makeCompileCache(config)
@@ -82,7 +87,7 @@ export const keepWarm = (
       Effect.sync(() => {
         const index = waiting.findIndex(({ sandbox }) => !sandbox.gone())
         return index === -1 ? undefined : waiting.splice(index, 1)[0]
-      }),
+      }).pipe(making.withPermits(1)),
       (taken, exit) => (taken === undefined ? Effect.void : Scope.close(taken.scope, exit))
     )
     return Effect.flatMap(takeWaiting, (taken) => (taken === undefined ? prepare : Effect.succeed(taken.sandbox)))

@@ -1,10 +1,11 @@
 /**
- * The log: one JSON line a message on standard output. A request writes a line,
- * and a write is a system call: the lines of one turn of the event loop leave in
- * one write, before the next turn begins.
+ * The log: one JSON line a message on standard output. A request writes a line
+ * and a write is a system call, so lines are gathered for a moment and leave in
+ * one write; what is an error leaves at once, with all before it.
  */
-import { Logger } from "effect"
+import { Logger, LogLevel } from "effect"
 
+const gatherMs = 20
 let lines: Array<string> = []
 
 const flush = () => {
@@ -16,6 +17,8 @@ const flush = () => {
 
 process.on("exit", flush)
 
-export const logLines: Logger.Logger<unknown, void> = Logger.map(Logger.formatJson, (line) => {
-  if (lines.push(line) === 1) setImmediate(flush)
+export const logLines: Logger.Logger<unknown, void> = Logger.make((options) => {
+  lines.push(Logger.formatJson.log(options))
+  if (LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Error")) flush()
+  else if (lines.length === 1) setTimeout(flush, gatherMs)
 })

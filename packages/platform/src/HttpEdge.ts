@@ -141,6 +141,10 @@ const answer = Effect.fnUntraced(function* (
 })
 
 const ownErrorFormat = (url: string) => url.startsWith("/git/") || url.startsWith("/scim/")
+/** Pages load what is ours, run no inline script and stand in nobody's frame. */
+const pagePolicy = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+/** Far above any path of the contract. */
+const maxPathLength = 2_048
 const neverLimited = (path: string) => path === "/healthz" || path === "/readyz" || path === "/metrics"
 
 const standingHeaders = (standing: Standing) => ({
@@ -173,7 +177,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             standing: undefined
           }
           const path = request.url.split("?", 1)[0]
-          const handled = yield* httpEffect.pipe(
+          const handled = yield* (path.length > maxPathLength ? Effect.succeed(plainProblem(414)) : httpEffect).pipe(
             Effect.catchCause((cause) => answer(cause, request, state, methods)),
             Effect.provideContext(
               Context.add(Context.make(CurrentRequest, state), References.CurrentLogAnnotations, { request: state.id })
@@ -221,6 +225,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             ...(response.status === 401 ? { "www-authenticate": "Bearer" } : {}),
             "x-request-id": state.id,
             "x-content-type-options": "nosniff",
+            ...(response.headers["content-type"]?.startsWith("text/html") === true ? { "content-security-policy": pagePolicy } : {}),
             ...(response.headers["cache-control"] === undefined ? { "cache-control": "no-store" } : {})
           })
         })

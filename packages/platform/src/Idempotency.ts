@@ -4,7 +4,7 @@
  * one works and the other is a conflict; a refused first attempt frees its key.
  * Spec: Errors, registry core; Registry-wide limits.
  */
-import { Actor, Idempotent, IdempotencyConflict } from "@quickagents/schema"
+import { Actor, Idempotent, IdempotencyConflict, invalidField, Validation } from "@quickagents/schema"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import { HttpServerRequest, HttpServerResponse, Multipart } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
@@ -37,12 +37,24 @@ const formLimits = (endpoint: HttpApiEndpoint.Top) => {
 }
 
 /** What makes two requests the same: method, address and body; for a form the contents of its parts. */
+const isForm = (request: HttpServerRequest.HttpServerRequest) =>
+  request.headers["content-type"]?.startsWith("multipart/form-data") === true
+
+/**
+ * The parts of a form, memoized on the request: the decoder reads the same ones
+ * again. A part without a name is a defect of the parser beneath; here it is
+ * what it is, a form that cannot be read.
+ */
+const readForm = (request: HttpServerRequest.HttpServerRequest, endpoint: HttpApiEndpoint.Top) =>
+  Effect.provideContext(request.multipart, formLimits(endpoint)).pipe(
+    Effect.catchDefect(() => invalidField("/", "is not a form that can be read"))
+  )
+
 const fingerprint = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const hash = createHash("sha256").update(`${request.method} ${request.url}\n`)
-  if (request.headers["content-type"]?.startsWith("multipart/form-data")) {
-    // Memoized on the request: the decoder reads the same parts again.
-    const parts = yield* Effect.provideContext(request.multipart, formLimits(endpoint))
+  if (isForm(request)) {
+    const parts = yield* readForm(request, endpoint)
     for (const name of Object.keys(parts).toSorted()) {
       const part = parts[name]
       hash.update(`${name}\n`)
@@ -78,6 +90,15 @@ export const layer = Layer.effect(
     return Idempotent.of((httpEffect, { endpoint }) =>
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
+        // What else is wrong with a form, such as its size, the decoder finds again and says in its own words.
+        if (isForm(request)) {
+          yield* Effect.provideContext(readForm(request, endpoint), files).pipe(
+            Effect.catchIf(
+              (error) => !(error instanceof Validation),
+              () => Effect.void
+            )
+          )
+        }
         const key = request.headers["idempotency-key"]
         if (key === undefined || key === "" || key.length > 255) return yield* httpEffect
         const { accountId } = yield* Actor

@@ -255,7 +255,9 @@ const supervise = Effect.fnUntraced(function* (
     yield* ledger.end(
       endOf(run, exit, ending, {
         errorClass: broken
-          ? "output-too-large"
+          ? progress.outputRefused
+            ? "output-too-large"
+            : "output-lost"
           : ending.outcome === "succeeded"
             ? null
             : (exit.reason ?? exit.exitClass),

@@ -28,6 +28,7 @@ const iso = (date: Date | null) => date?.toISOString() ?? null
 const errorMessages: Readonly<Record<string, string>> = {
   "host-lost": "The host that ran it went silent",
   "output-too-large": "The output is larger than this deployment keeps",
+  "output-lost": "The run ended well and its output did not arrive",
   "release-gone": "The release can no longer be run",
   "request-unreadable": "What was asked can no longer be opened",
   "input-unreadable": "An input can no longer be opened",

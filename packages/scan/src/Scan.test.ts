@@ -7,8 +7,7 @@ import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/or
 import { Audit, Database, DirectoryObjectStore, migrations as platformMigrations, Notifications, Settings } from "@quickagents/platform"
 import { freshDatabaseUrl } from "@quickagents/platform/testing"
 import type { Account, AgentVersion, DsseEnvelope } from "@quickagents/schema"
-import { Clock, Effect, Exit, FileSystem, Layer, Logger, Redacted, Result, Schedule, Scope, Stream } from "effect"
-import type { Fiber } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Logger, Redacted, Result, Schedule, Scope, Stream } from "effect"
 import { SingleRunner } from "effect/cluster"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -56,7 +55,10 @@ const aNode = (options: NodeOptions) => {
     Layer.provideMerge(Layer.mergeAll(rows, Orgs.layer)),
     Layer.provideMerge(
       SingleRunner.layer({
-        shardingConfig: { entityMessagePollInterval: "100 millis", refreshAssignmentsInterval: "100 millis", entityTerminationTimeout: "10 millis" }
+        shardingConfig: options.starter === undefined
+          ? { entityMessagePollInterval: "100 millis", refreshAssignmentsInterval: "100 millis", entityTerminationTimeout: "10 millis" }
+          // Nothing is sent to the cluster: a test clock that runs for minutes need not look for messages.
+          : { entityMessagePollInterval: "1 hour", refreshAssignmentsInterval: "1 hour", shardLockRefreshInterval: "1 hour", shardLockExpiration: "2 hours" }
       })
     ),
     Layer.provideMerge(Identity.layer),
@@ -231,6 +233,20 @@ layer(freshNode(), { timeout: "60 seconds", excludeTestServices: true })("a subm
       assert.isFalse(wrong.signed)
     }))
 
+  it.effect("is blocked too when its manifest holds what no database keeps", () =>
+    Effect.gen(function*() {
+      const nora = yield* anAgent("nora", "odd")
+      for (const [n, text] of ["a\\0b", "a\\ud83d", "\\ude00b"].entries()) {
+        const archive = archiveOf(
+          entry({ name: "agent.yaml", data: `schemaVersion: 2\nname: nora/odd\nversion: 1.0.${n}\ndescription: "${text}"\nmodes: [autonomous]\n` }),
+          entry({ name: "AGENT.md", data: "# Odd\n" })
+        )
+        const blocked = yield* scanned(nora, "odd", archive)
+        assert.strictEqual(blocked.status, "blocked", text)
+        assert.deepInclude(blocked.holding?.[0], { stage: "S2", rule: "manifest-yaml" })
+      }
+    }))
+
   it.effect("with a credential in a file waits for a person, who publishes it with the attestation it has", () =>
     Effect.gen(function*() {
       const cleo = yield* anAgent("cleo", "leaky")
@@ -327,6 +343,59 @@ layer(freshNode({ judge: broken.judge }), { timeout: "60 seconds", excludeTestSe
     }))
 })
 
+const long = controlled()
+layer(freshNode({ judge: long.judge }), { timeout: "60 seconds", excludeTestServices: true })("a stage that takes long", (it) => {
+  const started = Effect.fnUntraced(function*(ada: Account, version: string) {
+    const answered = yield* Deferred.make<JudgeAnswer>()
+    long.state.asked = 0
+    long.state.answer = Deferred.await(answered)
+    const submitted = yield* submit(ada, "notes", packageOf("ada/notes", version))
+    yield* until(Effect.sync(() => long.state.asked > 0))
+    return { version: submitted, answer: Deferred.succeed(answered, { probability: 0, inputTokens: 0 }) }
+  })
+  const stagesTold = Effect.fnUntraced(function*(version: AgentVersion) {
+    const sql = yield* SqlClient.SqlClient
+    const told = yield* sql<{ told: string }>`
+      SELECT coalesce(data ->> 'stage', '') || ' ' || (data ->> 'status') AS told FROM version_events WHERE version_id = ${version.id} ORDER BY seq`
+    return told.map(({ told }) => told)
+  })
+
+  it.effect("looks idle to reconcile, and runs once all the same", () =>
+    Effect.gen(function*() {
+      const ada = yield* anAgent("ada", "notes")
+      const sql = yield* SqlClient.SqlClient
+      const { answer, version } = yield* started(ada, "1.0.0")
+      for (const repliesSoFar of [1, 2]) {
+        yield* foundIdle
+        yield* until(Effect.orDie(sql`SELECT 1 FROM cluster_replies`.pipe(Effect.map((rows) => rows.length >= repliesSoFar))))
+      }
+      yield* answer
+      assert.strictEqual((yield* decided(ada, version)).status, "published")
+      const told = yield* stagesTold(version)
+      assert.lengthOf(told, new Set(told).size)
+    }))
+
+  it.effect("tells and decides nothing more once someone else has decided", () =>
+    Effect.gen(function*() {
+      const ada = yield* aPerson("ada")
+      const rows = yield* AgentsSql
+      const { answer, version } = yield* started(ada, "1.0.1")
+      assert.isTrue(yield* rows.concludeBroken(version.id, [], new Date()))
+      const before = yield* stagesTold(version)
+      assert.strictEqual(before.at(-1), " needs_review")
+      yield* answer
+      // The one worker is free again for the next.
+      const { answer: next, version: another } = yield* started(ada, "1.0.2")
+      yield* next
+      assert.strictEqual((yield* decided(ada, another)).status, "published")
+      assert.deepStrictEqual(yield* stagesTold(version), before)
+      const sql = yield* SqlClient.SqlClient
+      assert.isEmpty(yield* sql`SELECT stage FROM scan_stages WHERE version_id = ${version.id} AND stage IN ('S9', 'S10')`)
+      const now = yield* Effect.orDie((yield* Versions).get(ada, "ada", "notes", "1.0.1"))
+      assert.deepInclude(now, { status: "needs_review", scanStatus: "pending", signed: false })
+    }))
+})
+
 const slow = controlled()
 layer(freshNode({ judge: slow.judge, settings: { "queue.workers": 1 } }), { timeout: "60 seconds", excludeTestServices: true })("a node", (it) => {
   it.effect("scans as many versions at once as it has workers", () =>
@@ -346,13 +415,17 @@ layer(freshNode({ judge: slow.judge, settings: { "queue.workers": 1 } }), { time
     }))
 })
 
-/** Lets the test's clock run until the fiber ends; between its steps the database takes real time. */
-const untilDone = <A>(fiber: Fiber.Fiber<A>) =>
+/**
+ * Lets the test's clock run until the fiber ends. Half a second of it every 10
+ * milliseconds: the database, which takes real time, must not seem to stand still.
+ */
+const untilDone = <A, E>(fiber: Fiber.Fiber<A, E>) =>
   Effect.gen(function*() {
     while (fiber.pollUnsafe() === undefined) {
-      yield* TestClock.adjust("1 second")
-      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 2)))
+      yield* TestClock.adjust("500 millis")
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 10)))
     }
+    return yield* Fiber.join(fiber)
   })
 
 const failing = controlled()
@@ -382,6 +455,21 @@ layer(freshNode({ judge: failing.judge, starter: notStarted }), { timeout: "60 s
       const held = yield* Effect.orDie((yield* Versions).get(ada, "ada", "notes", "1.0.0"))
       assert.strictEqual(held.status, "needs_review")
       assert.strictEqual(held.pipeline.find(({ stage }) => stage === "S9")?.status, "failed")
+    }))
+
+  it.effect("has its time for all its tries together, so that a scan leaves its worker", () =>
+    Effect.gen(function*() {
+      failing.state.answer = Effect.andThen(TestClock.adjust("1 minute"), Effect.fail(new JudgeFailed({ kind: "timeout" })))
+      const ben = yield* anAgent("ben", "notes")
+      const version = yield* submit(ben, "notes", packageOf("ben/notes", "1.0.0"))
+      const row = (yield* (yield* AgentsSql).versionById(version.id))!
+      const before = yield* Clock.currentTimeMillis
+      yield* untilDone(yield* Effect.forkChild(scanVersion(row)))
+      const minutes = ((yield* Clock.currentTimeMillis) - before) / 60_000
+      assert.isAtLeast(minutes, 15)
+      assert.isBelow(minutes, 30)
+      const { report } = yield* Effect.orDie((yield* Versions).report(ben, "ben", "notes", "1.0.0"))
+      assert.deepInclude(report.stages.find(({ stage }) => stage === "S9"), { status: "failed", detail: "took too long" })
     }))
 })
 

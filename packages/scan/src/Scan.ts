@@ -63,10 +63,6 @@ const withoutAnswer = (stage: StageId, judge: string): StageResult | undefined =
 
 type Services = AgentsSql | Audit.Audit | ObjectStore | Settings.Settings | SigningKeys | Judge | HttpClient.HttpClient | SqlClient.SqlClient
 
-/** PostgreSQL keeps neither NUL nor half of a surrogate pair, and a message may quote the package, cut somewhere. */
-const storable = (result: StageResult) =>
-  JSON.parse(JSON.stringify(result, (_, value: unknown) => (typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value))) as StageResult
-
 /** Someone else took the version out of `scanning`: what this scan would still find counts for nothing. */
 class DecidedOtherwise extends Data.TaggedError("DecidedOtherwise") {}
 
@@ -90,8 +86,7 @@ export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Eff
     Effect.orDie(rows.addEvent(version.id, "stage", { stage, name: stageNames[stage], status }, at)).pipe(
       Effect.filterOrFail((told) => told, () => new DecidedOtherwise())
     )
-  const keep = Effect.fnUntraced(function*(found: StageResult) {
-    const result = storable(found)
+  const keep = Effect.fnUntraced(function*(result: StageResult) {
     const at = yield* now
     yield* transaction(Effect.gen(function*() {
       yield* Effect.orDie(sql`INSERT INTO scan_stages ${

@@ -1,0 +1,29 @@
+/** Bounds on the statements of a request: a loop of queries or a look too many is a regression that no slow machine hides. */
+import { expect, inject, it } from "vitest"
+import { statementCounts } from "./StatementCounts.ts"
+
+/** Each with its one statement that finds the caller. */
+const atMost: Readonly<Record<string, number>> = {
+  "POST /x/runs/": 7,
+  "GET /agents": 2,
+  "GET /agents/{ns}/{name}": 4,
+  "GET /agents/{ns}/{name}/versions/{version}": 6,
+  "GET /agents/{ns}/{name}/archives/{digest}": 5,
+  "POST /x/runs/inputs": 2,
+  "GET /x/runs/": 2,
+  "GET /x/runs/{id}": 2,
+  "GET /x/runs/{id}/outputs/output.tar": 2,
+  "GET /x/runs/status": 5
+}
+
+it("the most used routes and a run's life take no more statements than they need", { timeout: 60_000 }, async () => {
+  const { idlePerSecond, routes, runLife } = await statementCounts(inject("postgresUrl"))
+  expect(Object.keys(routes).sort()).toEqual(Object.keys(atMost).sort())
+  for (const [route, count] of Object.entries(routes)) {
+    expect(count, `${route} looks nothing up at all: the counter does not see it`).toBeGreaterThan(0)
+    expect(count, route).toBeLessThanOrEqual(atMost[route]!)
+  }
+  expect(runLife, "a run from create to settled").toBeGreaterThan(10)
+  expect(runLife, "a run from create to settled").toBeLessThanOrEqual(36)
+  expect(idlePerSecond, "a node and a host without work").toBeLessThanOrEqual(15)
+})
