@@ -70,6 +70,6 @@ const operations = Object.values(document.paths).flatMap((item) => Object.keys(i
 console.log(
   faults.length > 0
     ? `contract: ${faults.length} faults`
-    : `contract: ${operations} operations, ${before === undefined ? "nothing committed to compare with" : "additive"}`
+    : `contract: ${operations} operations, ${before === undefined ? "nothing older to compare with" : "additive"}`
 )
 process.exitCode = faults.length > 0 ? 1 : 0

@@ -8,6 +8,7 @@ import { AgentChangesGroup, AgentReadsGroup } from "./http/Agents.ts"
 import { CreditsGroup } from "./http/Credits.ts"
 import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
 import { AuthGroup, UserGroup } from "./http/Identity.ts"
+import { InstallsGroup } from "./http/Installs.ts"
 import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
 import { PlatformGroup, ReviewGroup } from "./http/Platform.ts"
@@ -27,6 +28,7 @@ export class CoreApi extends HttpApi.make("registry")
   .add(OrgsGroup)
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
+  .add(InstallsGroup)
   .add(ReviewGroup)
   .add(PlatformGroup)
   .annotate(HttpApi.ParseOptions, { errors: "all" })

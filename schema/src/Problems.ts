@@ -198,6 +198,55 @@ export class ReportNotReady extends HttpApiError.Problem<ReportNotReady>()("Repo
   title: "The scan has not ended"
 }) {}
 
+export class AgentRetired extends HttpApiError.Problem<AgentRetired>()("AgentRetired", {
+  type: typeOf("agent-retired"),
+  status: 409,
+  title: "The agent is retired"
+}) {}
+
+export class AgentNotRetired extends HttpApiError.Problem<AgentNotRetired>()("AgentNotRetired", {
+  type: typeOf("agent-not-retired"),
+  status: 409,
+  title: "The agent is not retired"
+}) {}
+
+export class ConfirmName extends HttpApiError.Problem<ConfirmName>()("ConfirmName", {
+  type: typeOf("confirm-name"),
+  status: 422,
+  title: "Name the agent to delete it with its versions"
+}) {}
+
+/** A deleted agent's name is held for good. */
+export class NameHeld extends HttpApiError.Problem<NameHeld>()("NameHeld", {
+  type: typeOf("name-held"),
+  status: 409,
+  title: "The name belonged to a deleted agent"
+}) {}
+
+/** A version is in the pipeline, in review, quarantined or blocked. */
+export class AgentInUse extends HttpApiError.Problem<AgentInUse>()("AgentInUse", {
+  type: typeOf("agent-in-use"),
+  status: 409,
+  title: "The agent cannot be deleted now"
+}) {}
+
+export class BuiltinFirstParty extends HttpApiError.Problem<BuiltinFirstParty>()("BuiltinFirstParty", {
+  type: typeOf("builtin-first-party"),
+  status: 409,
+  title: "Only agents of the first-party organization are built in"
+}) {}
+
+export class InstallConsentRequired extends HttpApiError.Problem<InstallConsentRequired>()(
+  "InstallConsentRequired",
+  { type: typeOf("install-consent-required"), status: 409, title: "The install needs your consent" },
+  {
+    /** Consents that are missing: capabilities as this document lists them, `unsigned`, `unscanned`. */
+    missing: texts,
+    /** Capabilities that the installed version did not have. */
+    widened: texts
+  }
+) {}
+
 // Hosted runs
 
 export class RunsUnavailable extends HttpApiError.Problem<RunsUnavailable>()("RunsUnavailable", {

@@ -23,7 +23,10 @@ let everythingToken = ""
 let openEnrolment = ""
 
 const secretAgent = "/api/v1/agents/acme/secret"
-const script1 = { ref: "acme/secret", task: script({ call: "fs_write", args: { path: "out.md", content: "x" } }, { finish: "done" }) }
+const script1 = {
+  ref: "acme/secret",
+  task: script({ call: "fs_write", args: { path: "out.md", content: "x" } }, { finish: "done" })
+}
 const all = Scope.literals
 
 interface Credential {
@@ -32,7 +35,9 @@ interface Credential {
 const anonymous: Credential = { headers: {} }
 const bearer = (token: string): Credential => ({ headers: { authorization: `Bearer ${token}` } })
 const cookie = ({ session }: Person): Credential => ({ headers: { cookie: session.cookie } })
-const session = (person: Person): Credential => ({ headers: { cookie: person.session.cookie, "x-csrf-token": person.session.csrf } })
+const session = (person: Person): Credential => ({
+  headers: { cookie: person.session.cookie, "x-csrf-token": person.session.csrf }
+})
 
 const send = async (method: string, path: string, body: unknown, { headers }: Credential) => {
   const plain = body === undefined || body instanceof FormData || body instanceof Uint8Array
@@ -41,7 +46,11 @@ const send = async (method: string, path: string, body: unknown, { headers }: Cr
     redirect: "manual",
     headers: {
       ...headers,
-      ...(body instanceof Uint8Array ? { "content-type": "application/octet-stream" } : plain ? {} : { "content-type": "application/json" })
+      ...(body instanceof Uint8Array
+        ? { "content-type": "application/octet-stream" }
+        : plain
+          ? {}
+          : { "content-type": "application/json" })
     },
     ...(body === undefined ? {} : { body: plain ? (body as FormData) : JSON.stringify(body) })
   })
@@ -51,7 +60,11 @@ const send = async (method: string, path: string, body: unknown, { headers }: Cr
 }
 
 beforeAll(async () => {
-  stack = await startStack({ postgres: inject("postgresUrl"), hosts: 1, settings: { SERVICE_LIMITS_LOGIN_PER_MIN: "1000" } })
+  stack = await startStack({
+    postgres: inject("postgresUrl"),
+    hosts: 1,
+    settings: { SERVICE_LIMITS_LOGIN_PER_MIN: "1000" }
+  })
   ;[owner, admin, member, other, unverified] = (await Promise.all(
     ["oscar", "ada", "mia", "otto", "uma"].map((handle) => stack.person(handle))
   )) as [Person, Person, Person, Person, Person]
@@ -65,7 +78,10 @@ beforeAll(async () => {
   await stack.call(owner, "POST", `${secretAgent}/versions/0.9.0/yank`)
   await createAgent(stack, owner, "acme/open")
   await submit(stack, owner, scriptedAgent("acme/open", "0.8.0"))
-  await stack.call(stack.staff, "POST", "/api/v1/platform/agents/acme/open/block", { version: "0.8.0", reason: "For the table." })
+  await stack.call(stack.staff, "POST", "/api/v1/platform/agents/acme/open/block", {
+    version: "0.8.0",
+    reason: "For the table."
+  })
   run = await runToEnd(stack, owner, script1)
   const token = async (person: Person, scopes: ReadonlyArray<Scope>) => {
     const answer = await fetch(`${stack.urls[0]}/api/v1/user/tokens`, {
@@ -78,7 +94,9 @@ beforeAll(async () => {
   for (const scope of all) scopeTokens.set(scope, await token(owner, [scope]))
   auditToken = await token(stack.staff, ["audit:read"])
   everythingToken = await token(stack.staff, all)
-  openEnrolment = (await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "spare" })).token
+  openEnrolment = (
+    await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "spare" })
+  ).token
 }, 120_000)
 afterAll(() => stack?.stop())
 
@@ -120,7 +138,11 @@ const mine = (path: string, scope: Scope): Row => ({
   staffTokens: [403, 200],
   path: () => path
 })
-const staffReads = (path: string): Row => ({ who: [401, 403, 403, 403, 403, 403, 200], staffTokens: [200, 200], path: () => path })
+const staffReads = (path: string): Row => ({
+  who: [401, 403, 403, 403, 403, 403, 200],
+  staffTokens: [200, 200],
+  path: () => path
+})
 const staffChanges = (status: number, path: Row["path"], body?: unknown): Row => ({
   who: [401, 403, 403, 403, 403, 403, status],
   path,
@@ -132,12 +154,28 @@ const json = (method: string, path: string, who: Person, body?: unknown) =>
     if (problem !== null) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(problem)}`)
   })
 
+let fresh = 0
+/** What its namespace's administrators do to a private agent that was just made for this caller. */
+const managesFresh = (status: number, then: (path: string) => Promise<string>): Row => ({
+  who: [401, 403, 404, 404, status, status, 404],
+  scopes: { "agent:manage": status },
+  staffTokens: [403, 404],
+  path: async () => {
+    const name = `fresh-${fresh++}`
+    await json("POST", "/api/v1/agents", owner, { namespace: "acme", name, visibility: "private" })
+    return then(`/api/v1/agents/acme/${name}`)
+  }
+})
+
 const rows: Readonly<Record<string, Row>> = {
   "GET /api/v1/meta": anyone(200, "/api/v1/meta"),
   "GET /.well-known/:service/signing-keys.json": anyone(200, "/.well-known/service/signing-keys.json"),
   // No provider is configured: sign-in looks at no credential, not even a wrong one.
   "GET /api/v1/auth/oidc/:provider/start": { ...anyone(404, "/api/v1/auth/oidc/oidc/start"), strangers: [404, 404] },
-  "GET /api/v1/auth/oidc/:provider/callback": { ...anyone(404, "/api/v1/auth/oidc/oidc/callback?code=a&state=b"), strangers: [404, 404] },
+  "GET /api/v1/auth/oidc/:provider/callback": {
+    ...anyone(404, "/api/v1/auth/oidc/oidc/callback?code=a&state=b"),
+    strangers: [404, 404]
+  },
 
   "GET /api/v1/user": mine("/api/v1/user", "user:profile"),
   "GET /api/v1/user/tokens": mine("/api/v1/user/tokens", "user:profile"),
@@ -211,7 +249,9 @@ const rows: Readonly<Record<string, Row>> = {
   "GET /api/v1/agents/:ns/:name/versions/:version": readsSecret(() => `${secretAgent}/versions/1.0.0`),
   "GET /api/v1/agents/:ns/:name/versions/:version/events": readsSecret(() => `${secretAgent}/versions/1.0.0/events`),
   "GET /api/v1/agents/:ns/:name/versions/:version/report": readsSecret(() => `${secretAgent}/versions/1.0.0/report`),
-  "GET /api/v1/agents/:ns/:name/versions/:version/attestation": readsSecret(() => `${secretAgent}/versions/1.0.0/attestation`),
+  "GET /api/v1/agents/:ns/:name/versions/:version/attestation": readsSecret(
+    () => `${secretAgent}/versions/1.0.0/attestation`
+  ),
   "GET /api/v1/agents/:ns/:name/archives/:digest": readsSecret(() => `${secretAgent}/archives/${digest}`),
 
   // A name that is taken: 409 to those who may create one there, 404 to those of whom the namespace is not.
@@ -222,16 +262,17 @@ const rows: Readonly<Record<string, Row>> = {
     path: () => "/api/v1/agents",
     body: () => ({ namespace: "acme", name: "secret" })
   },
+  "GET /api/v1/agents/:ns/:name/stats": readsSecret(() => `${secretAgent}/stats`),
   "PATCH /api/v1/agents/:ns/:name": {
     who: [401, 403, 404, 404, 200, 200, 404],
-    scopes: { "agent:manage": 404 },
+    scopes: { "agent:manage": 200 },
     staffTokens: [403, 404],
     path: () => secretAgent,
     body: () => ({ description: "For the table." })
   },
   "POST /api/v1/agents/:ns/:name/versions": {
     who: [401, 403, 404, 409, 409, 409, 404],
-    scopes: { "agent:publish": 404 },
+    scopes: { "agent:publish": 409 },
     staffTokens: [403, 404],
     path: () => `${secretAgent}/versions`,
     body: () => form(archiveOf(scriptedAgent("acme/secret", "1.0.0")))
@@ -239,18 +280,57 @@ const rows: Readonly<Record<string, Row>> = {
   // A yanked version cannot be yanked, a published one not taken back: 409 to those who may.
   "POST /api/v1/agents/:ns/:name/versions/:version/yank": {
     who: [401, 403, 404, 404, 409, 409, 404],
-    scopes: { "agent:manage": 404 },
+    scopes: { "agent:manage": 409 },
     staffTokens: [403, 404],
     path: () => `${secretAgent}/versions/0.9.0/yank`
   },
   "POST /api/v1/agents/:ns/:name/versions/:version/unyank": {
     who: [401, 403, 404, 404, 409, 409, 404],
-    scopes: { "agent:manage": 404 },
+    scopes: { "agent:manage": 409 },
     staffTokens: [403, 404],
     path: () => `${secretAgent}/versions/1.0.0/unyank`
   },
 
-  "GET /api/v1/review": { who: [401, 403, 403, 403, 403, 403, 200], staffTokens: [403, 200], path: () => "/api/v1/review" },
+  "POST /api/v1/agents/:ns/:name/retire": managesFresh(200, async (path) => `${path}/retire`),
+  "POST /api/v1/agents/:ns/:name/restore": managesFresh(200, async (path) => {
+    await json("POST", `${path}/retire`, owner)
+    return `${path}/restore`
+  }),
+  "DELETE /api/v1/agents/:ns/:name": managesFresh(204, async (path) => path),
+
+  "GET /api/v1/user/installs": mine("/api/v1/user/installs", "user:profile"),
+  // A private agent is read with agent:read only, also to install or star it.
+  "PUT /api/v1/user/installs/:ns/:name": {
+    who: [401, 403, 404, 200, 200, 200, 404],
+    scopes: { "user:profile": 404 },
+    staffTokens: [403, 404],
+    path: () => "/api/v1/user/installs/acme/secret",
+    body: () => ({ version: "1.0.0", acceptCapabilities: ["filesystem.read:**", "filesystem.write:**"] })
+  },
+  "DELETE /api/v1/user/installs/:ns/:name": {
+    who: [401, 403, 204, 204, 204, 204, 204],
+    scopes: { "user:profile": 204 },
+    staffTokens: [403, 204],
+    path: () => "/api/v1/user/installs/acme/secret"
+  },
+  "PUT /api/v1/user/stars/:ns/:name": {
+    who: [401, 403, 404, 204, 204, 204, 404],
+    scopes: { "user:profile": 404 },
+    staffTokens: [403, 404],
+    path: () => "/api/v1/user/stars/acme/secret"
+  },
+  "DELETE /api/v1/user/stars/:ns/:name": {
+    who: [401, 403, 204, 204, 204, 204, 204],
+    scopes: { "user:profile": 204 },
+    staffTokens: [403, 204],
+    path: () => "/api/v1/user/stars/acme/secret"
+  },
+
+  "GET /api/v1/review": {
+    who: [401, 403, 403, 403, 403, 403, 200],
+    staffTokens: [403, 200],
+    path: () => "/api/v1/review"
+  },
   "POST /api/v1/review/:ns/:name/:version": {
     who: [401, 403, 403, 403, 403, 403, 409],
     staffTokens: [403, 409],
@@ -258,10 +338,15 @@ const rows: Readonly<Record<string, Row>> = {
     body: () => ({ decision: "publish", reason: "For the table." })
   },
   // A blocked version stays blocked.
-  ...Object.fromEntries(["quarantine", "release", "block"].map((action) => [
-    `POST /api/v1/platform/agents/:ns/:name/${action}`,
-    staffChanges(409, () => `/api/v1/platform/agents/acme/open/${action}`, { version: "0.8.0", reason: "For the table." })
-  ])),
+  ...Object.fromEntries(
+    ["quarantine", "release", "block"].map((action) => [
+      `POST /api/v1/platform/agents/:ns/:name/${action}`,
+      staffChanges(409, () => `/api/v1/platform/agents/acme/open/${action}`, {
+        version: "0.8.0",
+        reason: "For the table."
+      })
+    ])
+  ),
 
   "GET /api/v1/credits": mine("/api/v1/credits", "user:profile"),
   "GET /api/v1/orgs/:org/credits": {
@@ -270,8 +355,12 @@ const rows: Readonly<Record<string, Row>> = {
     staffTokens: [403, 200],
     path: () => "/api/v1/orgs/acme/credits"
   },
-  "POST /api/v1/platform/accounts/:handle/credits": staffChanges(201, () => "/api/v1/platform/accounts/otto/credits", { credits: 1 }),
-  "PUT /api/v1/platform/accounts/:handle/tier": staffChanges(200, () => "/api/v1/platform/accounts/otto/tier", { tier: "standard" }),
+  "POST /api/v1/platform/accounts/:handle/credits": staffChanges(201, () => "/api/v1/platform/accounts/otto/credits", {
+    credits: 1
+  }),
+  "PUT /api/v1/platform/accounts/:handle/tier": staffChanges(200, () => "/api/v1/platform/accounts/otto/tier", {
+    tier: "standard"
+  }),
 
   "GET /api/v1/x/runs/status": anyone(200, "/api/v1/x/runs/status"),
   // A mode that the release lacks: 409 to those who may run it. A token needs agent:read beside run:write for a private one.
@@ -329,14 +418,24 @@ const rows: Readonly<Record<string, Row>> = {
   },
   "GET /api/v1/x/runs/staff/hosts": staffReads("/api/v1/x/runs/staff/hosts"),
   "GET /api/v1/x/runs/staff/hosts/enrolments": staffReads("/api/v1/x/runs/staff/hosts/enrolments"),
-  "POST /api/v1/x/runs/staff/hosts/enrolments": staffChanges(201, () => "/api/v1/x/runs/staff/hosts/enrolments", { name: "rack" }),
+  "POST /api/v1/x/runs/staff/hosts/enrolments": staffChanges(201, () => "/api/v1/x/runs/staff/hosts/enrolments", {
+    name: "rack"
+  }),
   "POST /api/v1/x/runs/staff/hosts/enrolments/:enrolment/revoke": staffChanges(200, async () => {
-    const { id } = await stack.call<{ id: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "to-revoke" })
+    const { id } = await stack.call<{ id: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", {
+      name: "to-revoke"
+    })
     return `/api/v1/x/runs/staff/hosts/enrolments/${id}/revoke`
   }),
-  "POST /api/v1/x/runs/staff/hosts/:host/retire": staffChanges(404, () => "/api/v1/x/runs/staff/hosts/host_01JD8K2Z4W5X6Y7Z8A9B0C1D2E/retire"),
+  "POST /api/v1/x/runs/staff/hosts/:host/retire": staffChanges(
+    404,
+    () => "/api/v1/x/runs/staff/hosts/host_01JD8K2Z4W5X6Y7Z8A9B0C1D2E/retire"
+  ),
   "GET /api/v1/x/runs/staff/model": staffReads("/api/v1/x/runs/staff/model"),
-  "PUT /api/v1/x/runs/staff/model": staffChanges(200, () => "/api/v1/x/runs/staff/model", { provider: "scripted", model: "scripted-1" }),
+  "PUT /api/v1/x/runs/staff/model": staffChanges(200, () => "/api/v1/x/runs/staff/model", {
+    provider: "scripted",
+    model: "scripted-1"
+  }),
   "DELETE /api/v1/x/runs/staff/model": staffChanges(204, () => "/api/v1/x/runs/staff/model"),
 
   // Last: it ends the sessions that the rows before came with.
@@ -344,9 +443,15 @@ const rows: Readonly<Record<string, Row>> = {
 }
 
 const routes: Array<string> = []
-HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => void routes.push(`${endpoint.method} ${endpoint.path}`) })
+HttpApi.reflect(Api, {
+  onGroup: () => {},
+  onEndpoint: ({ endpoint }) => void routes.push(`${endpoint.method} ${endpoint.path}`)
+})
 
-const expectations = (route: string, row: Row): ReadonlyArray<readonly [caller: string, Credential, status: number]> => {
+const expectations = (
+  route: string,
+  row: Row
+): ReadonlyArray<readonly [caller: string, Credential, status: number]> => {
   const reads = route.startsWith("GET ")
   const [nobody, asUnverified, asOther, asMember, asAdmin, asOwner, asStaff] = row.who
   return [
@@ -355,8 +460,14 @@ const expectations = (route: string, row: Row): ReadonlyArray<readonly [caller: 
     ["enrolment token", { headers: { authorization: `Enrolment ${openEnrolment}` } }, row.strangers?.[1] ?? 401],
     ["owner without CSRF token", cookie(owner), reads ? asOwner : 403],
     ["staff without CSRF token", cookie(stack.staff), reads ? asStaff : 403],
-    ...all.map((scope) =>
-      [`token with ${scope}`, bearer(scopeTokens.get(scope)!), typeof row.scopes === "number" ? row.scopes : (row.scopes?.[scope] ?? 403)] as const),
+    ...all.map(
+      (scope) =>
+        [
+          `token with ${scope}`,
+          bearer(scopeTokens.get(scope)!),
+          typeof row.scopes === "number" ? row.scopes : (row.scopes?.[scope] ?? 403)
+        ] as const
+    ),
     ["staff token with audit:read", bearer(auditToken), row.staffTokens?.[0] ?? 403],
     ["staff token with every scope", bearer(everythingToken), row.staffTokens?.[1] ?? 403],
     ["unverified", session(unverified), asUnverified],
@@ -379,8 +490,12 @@ describe("the authorization table", () => {
       const wrong: Array<string> = []
       for (const [caller, credential, status] of expectations(route, row)) {
         const answer = await send(route.split(" ", 1)[0]!, await row.path(), row.body?.(), credential)
-        if (answer.status !== status) wrong.push(`${caller}: ${answer.status} ${answer.problem?.type ?? ""}, not ${status}`)
-        else if (answer.problem !== null && (answer.type !== "application/problem+json" || answer.problem.status !== status)) {
+        if (answer.status !== status)
+          wrong.push(`${caller}: ${answer.status} ${answer.problem?.type ?? ""}, not ${status}`)
+        else if (
+          answer.problem !== null &&
+          (answer.type !== "application/problem+json" || answer.problem.status !== status)
+        ) {
           wrong.push(`${caller}: ${status} is not a problem`)
         }
       }
@@ -390,7 +505,9 @@ describe("the authorization table", () => {
 
   it("[HOST-007] an enrolment token that is not one opens nothing", async () => {
     const enrol = rows["POST /api/v1/x/runs/hosts/enrol"]!
-    const answer = await send("POST", "/api/v1/x/runs/hosts/enrol", enrol.body!(), { headers: { authorization: "Enrolment qae_wrong" } })
+    const answer = await send("POST", "/api/v1/x/runs/hosts/enrol", enrol.body!(), {
+      headers: { authorization: "Enrolment qae_wrong" }
+    })
     expect(answer.problem).toMatchObject({ type: "/problems/enrolment-invalid", status: 401 })
   })
 
@@ -398,9 +515,18 @@ describe("the authorization table", () => {
     const type = async (...args: Parameters<typeof send>) => (await send(...args)).problem?.type
     const fresh = await stack.person("uma")
     await stack.sql((sql) => sql`UPDATE accounts SET email_verified = false WHERE handle = 'uma'`)
-    expect(await type("POST", "/api/v1/agents", { namespace: "uma", name: "x" }, session(fresh))).toBe("/problems/email-unverified")
-    expect(await type("POST", "/api/v1/agents", { namespace: "uma", name: "x" }, cookie(fresh))).toBe("/problems/forbidden")
-    const token = await send("POST", "/api/v1/agents", { namespace: "acme", name: "x" }, bearer(scopeTokens.get("agent:read")!))
+    expect(await type("POST", "/api/v1/agents", { namespace: "uma", name: "x" }, session(fresh))).toBe(
+      "/problems/email-unverified"
+    )
+    expect(await type("POST", "/api/v1/agents", { namespace: "uma", name: "x" }, cookie(fresh))).toBe(
+      "/problems/forbidden"
+    )
+    const token = await send(
+      "POST",
+      "/api/v1/agents",
+      { namespace: "acme", name: "x" },
+      bearer(scopeTokens.get("agent:read")!)
+    )
     expect(token.problem).toMatchObject({ type: "/problems/forbidden", required: ["agent:publish"] })
   })
 })

@@ -25,23 +25,34 @@ beforeAll(async () => {
     settings: { SERVICE_LIMITS_ARCHIVE_MAX_BYTES: String(archiveMaxBytes) },
     nodeSettings: [{}, { SERVICE_KEYS_SEALING_KEY: "", SERVICE_LIMITS_ANONYMOUS_PER_MIN: "5" }]
   })
-  ;[bea, poor, guest] = (await Promise.all(["bea", "poor", "guest"].map((handle) => stack.person(handle)))) as [Person, Person, Person]
+  ;[bea, poor, guest] = (await Promise.all(["bea", "poor", "guest"].map((handle) => stack.person(handle)))) as [
+    Person,
+    Person,
+    Person
+  ]
   await publish(stack, bea, scriptedAgent("bea/plain", "1.0.0"))
   const released: Readonly<Record<string, string>> = {
     asks: "intake:\n  - { id: count, label: How many, type: integer, required: true }\n  - { id: tone, label: Tone, type: choice, options: [dry, warm] }\n",
     keys: "secrets:\n  - { name: API_TOKEN }\n  - { name: EXTRA, required: false }\n",
     vault: `secrets:\n${Array.from({ length: 33 }, (_, index) => `  - { name: TOKEN_${index} }`).join("\n")}\n`,
-    linked: "mcpServers:\n  - { name: mail, url: \"https://mcp.example.com/\", auth: oauth }\n"
+    linked: 'mcpServers:\n  - { name: mail, url: "https://mcp.example.com/", auth: oauth }\n'
   }
-  for (const [name, manifest] of Object.entries(released)) await publish(stack, bea, scriptedAgent(`bea/${name}`, "1.0.0", { manifest }))
+  for (const [name, manifest] of Object.entries(released))
+    await publish(stack, bea, scriptedAgent(`bea/${name}`, "1.0.0", { manifest }))
   const changed = (name: string, change: (manifest: string) => string) => {
     const files = scriptedAgent(`bea/${name}`, "1.0.0")
     return publish(stack, bea, { ...files, "agent.yaml": change(files["agent.yaml"]!) })
   }
   await changed("both", (manifest) => manifest.replace("[autonomous]", "[autonomous, interactive]"))
-  await changed("public-web", (manifest) => manifest.replace("capabilities:", "capabilities:\n  browser: { scope: public }"))
+  await changed("public-web", (manifest) =>
+    manifest.replace("capabilities:", "capabilities:\n  browser: { scope: public }")
+  )
   await changed("site", (manifest) =>
-    manifest.replace("capabilities:", "intake:\n  - { id: site, label: Which site, type: url, browserSite: true }\ncapabilities:\n  browser: { scope: sites }"))
+    manifest.replace(
+      "capabilities:",
+      "intake:\n  - { id: site, label: Which site, type: url, browserSite: true }\ncapabilities:\n  browser: { scope: sites }"
+    )
+  )
   for (const person of [bea, poor, guest]) await stack.call(person, "GET", "/api/v1/credits")
 }, 120_000)
 afterAll(() => stack?.stop())
@@ -60,15 +71,23 @@ const problemOf = async (answer: Response, status: number, slug: string): Promis
   const text = await answer.text()
   expect(`${answer.status} ${text}`).toMatch(new RegExp(`^${status} .*"/problems/${slug}"`, "s"))
   expect(answer.headers.get("content-type")).toBe("application/problem+json")
-  for (const name of ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"]) expect(answer.headers.get(name), name).toMatch(/^\d+$/)
+  for (const name of ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"])
+    expect(answer.headers.get(name), name).toMatch(/^\d+$/)
   expect(answer.headers.get("x-request-id")).toMatch(/^req_/)
   const problem = JSON.parse(text) as Problem
   expect(problem.status).toBe(status)
   expect(problem.title).not.toBe("")
   return problem
 }
-const refused = async (status: number, slug: string, who: Person | null, method: string, path: string, body?: unknown, node = 0) =>
-  problemOf(await stack.request(who, method, path, body, node), status, slug)
+const refused = async (
+  status: number,
+  slug: string,
+  who: Person | null,
+  method: string,
+  path: string,
+  body?: unknown,
+  node = 0
+) => problemOf(await stack.request(who, method, path, body, node), status, slug)
 /** The pointers of a 422, sorted, each with the part of the request it points into. */
 const invalid = async (...args: [who: Person | null, method: string, path: string, body?: unknown, node?: number]) => {
   const { errors } = await refused(422, "validation", ...args)
@@ -77,11 +96,31 @@ const invalid = async (...args: [who: Person | null, method: string, path: strin
 const raw = (path: string, init: RequestInit & { readonly duplex?: "half" }, who: Person = bea) =>
   fetch(`${stack.urls[0]}${path}`, { ...init, headers: { authorization: `Bearer ${who.token}`, ...init.headers } })
 
-const objects = () => readdirSync(join(stack.directory, "objects"), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length
-const tables = ["accounts", "organizations", "members", "tokens", "agents", "versions", "runs", "run_events", "run_inputs", "ledger_lines", "credit_accounts", "host_enrolments", "hosts", "run_model"]
+const objects = () =>
+  readdirSync(join(stack.directory, "objects"), { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile()
+  ).length
+const tables = [
+  "accounts",
+  "organizations",
+  "members",
+  "tokens",
+  "agents",
+  "versions",
+  "runs",
+  "run_events",
+  "run_inputs",
+  "ledger_lines",
+  "credit_accounts",
+  "host_enrolments",
+  "hosts",
+  "run_model"
+]
 const stored = async () => {
-  const rows = await stack.sql<Record<string, number>>((sql) =>
-    sql`SELECT ${sql.csv(tables.map((table) => sql`(SELECT count(*)::integer FROM ${sql.literal(table)}) AS ${sql.literal(table)}`))}`)
+  const rows = await stack.sql<Record<string, number>>(
+    (sql) =>
+      sql`SELECT ${sql.csv(tables.map((table) => sql`(SELECT count(*)::integer FROM ${sql.literal(table)}) AS ${sql.literal(table)}`))}`
+  )
   return { ...rows[0], objects: objects() }
 }
 
@@ -96,7 +135,12 @@ describe("a request that reaches no handler", () => {
   storesNothing()
 
   it("[ERR-001] [RATE-003] unknown addresses are 404 problems", async () => {
-    for (const [method, path] of [["GET", "/api/v1/nothing"], ["POST", "/api/v1/nothing"], ["GET", "/nothing"], ["POST", "/nothing"]] as const) {
+    for (const [method, path] of [
+      ["GET", "/api/v1/nothing"],
+      ["POST", "/api/v1/nothing"],
+      ["GET", "/nothing"],
+      ["POST", "/nothing"]
+    ] as const) {
       await refused(404, "not-found", bea, method, path)
       await refused(404, "not-found", null, method, path)
     }
@@ -120,16 +164,25 @@ describe("a request that reaches no handler", () => {
 
   it("a body of another media type is 415", async () => {
     const text = { "content-type": "text/plain" }
-    const send = async (path: string, init: RequestInit) => problemOf(await raw(path, init), 415, "unsupported-media-type")
+    const send = async (path: string, init: RequestInit) =>
+      problemOf(await raw(path, init), 415, "unsupported-media-type")
     await send("/api/v1/agents", { method: "POST", body: "{}", headers: text })
     await send(runs, { method: "POST", body: "{}", headers: text })
     await send(`${runs}inputs?name=a.txt`, { method: "POST", body: "a", headers: text })
-    await send("/api/v1/agents/bea/plain/versions", { method: "POST", body: "{}", headers: { "content-type": "application/json" } })
+    await send("/api/v1/agents/bea/plain/versions", {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json" }
+    })
   })
 
   it("a body that is not JSON, or not the form it says it is, is refused", async () => {
     for (const body of ["", "{", "nonsense", "\u0000"]) {
-      const answer = await raw("/api/v1/agents", { method: "POST", body, headers: { "content-type": "application/json" } })
+      const answer = await raw("/api/v1/agents", {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json" }
+      })
       const { errors } = await problemOf(answer, 422, "validation")
       expect(errors).toMatchObject([{ in: "body", pointer: "" }])
       expect(JSON.stringify(errors)).not.toContain("SyntaxError")
@@ -145,41 +198,75 @@ describe("a request that reaches no handler", () => {
   })
 
   it("a JSON body past 1 MiB is 413", async () => {
-    await refused(413, "too-large", bea, "POST", "/api/v1/agents", { namespace: "bea", name: "x", description: "x".repeat(1_100_000) })
+    await refused(413, "too-large", bea, "POST", "/api/v1/agents", {
+      namespace: "bea",
+      name: "x",
+      description: "x".repeat(1_100_000)
+    })
   })
 })
 
 describe("fields that do not fit", () => {
   storesNothing()
-  const bodies: ReadonlyArray<readonly [method: string, path: string, body: unknown, pointers: ReadonlyArray<string>, who?: "staff"]> = [
-    ["POST", "/api/v1/agents", { namespace: "UPPER", name: "", visibility: "hidden", description: "x".repeat(501) }, ["/description", "/name", "/namespace", "/visibility"]],
+  const bodies: ReadonlyArray<
+    readonly [method: string, path: string, body: unknown, pointers: ReadonlyArray<string>, who?: "staff"]
+  > = [
+    [
+      "POST",
+      "/api/v1/agents",
+      { namespace: "UPPER", name: "", visibility: "hidden", description: "x".repeat(501) },
+      ["/description", "/name", "/namespace", "/visibility"]
+    ],
     ["POST", "/api/v1/agents", {}, ["/name", "/namespace"]],
     ["POST", "/api/v1/agents", [], [""]],
     ["PATCH", "/api/v1/agents/bea/plain", { visibility: 1, description: null }, ["/description", "/visibility"]],
     ["POST", "/api/v1/user/tokens", { name: "", scopes: [], expiresInDays: 0 }, ["/expiresInDays", "/name", "/scopes"]],
     ["POST", "/api/v1/user/tokens", { name: "x", scopes: ["everything"] }, ["/scopes/0"]],
     ["POST", "/api/v1/orgs", { handle: "-", displayName: "" }, ["/displayName", "/handle"]],
-    ["POST", runs, { ref: 5, task: 5, intake: "x", inputs: "x", knowledge: 3, voice: 1, mode: "x", ask_optional_secrets: "x" }, [
-      "/ask_optional_secrets", "/inputs", "/intake", "/knowledge", "/mode", "/ref", "/task", "/voice"
-    ]],
+    [
+      "POST",
+      runs,
+      { ref: 5, task: 5, intake: "x", inputs: "x", knowledge: 3, voice: 1, mode: "x", ask_optional_secrets: "x" },
+      ["/ask_optional_secrets", "/inputs", "/intake", "/knowledge", "/mode", "/ref", "/task", "/voice"]
+    ],
     ["POST", runs, {}, ["/ref"]],
     ["POST", runs, { ref: "bea" }, ["/ref"]],
     ["POST", runs, { ref: "bea/plain", inputs: ["not-an-id"] }, ["/inputs/0"]],
-    ["POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "No Spaces", expiresInSeconds: 1 }, ["/expiresInSeconds", "/name"], "staff"],
-    ["PUT", "/api/v1/x/runs/staff/model", { provider: "other", model: "", maxConcurrent: 0, baseUrl: "ftp://x", apiKey: "" }, ["/apiKey", "/baseUrl", "/maxConcurrent", "/model", "/provider"], "staff"],
+    [
+      "POST",
+      "/api/v1/x/runs/staff/hosts/enrolments",
+      { name: "No Spaces", expiresInSeconds: 1 },
+      ["/expiresInSeconds", "/name"],
+      "staff"
+    ],
+    [
+      "PUT",
+      "/api/v1/x/runs/staff/model",
+      { provider: "other", model: "", maxConcurrent: 0, baseUrl: "ftp://x", apiKey: "" },
+      ["/apiKey", "/baseUrl", "/maxConcurrent", "/model", "/provider"],
+      "staff"
+    ],
     ["PUT", "/api/v1/x/runs/staff/model", { provider: "anthropic", model: "some-model-latest" }, ["/model"], "staff"],
     ["PUT", "/api/v1/x/runs/staff/model", { provider: "openai-compatible", model: "m-1" }, ["/baseUrl"], "staff"],
     ["POST", "/api/v1/platform/accounts/bea/credits", { credits: 0 }, ["/credits"], "staff"],
     ["POST", "/api/v1/platform/accounts/bea/credits", { credits: 1.5 }, ["/credits"], "staff"],
     ["PUT", "/api/v1/platform/accounts/bea/tier", { tier: "gold" }, ["/tier"], "staff"],
-    ["POST", "/api/v1/platform/agents/bea/plain/block", { version: "one", reason: "" }, ["/reason", "/version"], "staff"],
+    [
+      "POST",
+      "/api/v1/platform/agents/bea/plain/block",
+      { version: "one", reason: "" },
+      ["/reason", "/version"],
+      "staff"
+    ],
     ["POST", "/api/v1/review/bea/plain/1.0.0", { decision: "maybe" }, ["/decision", "/reason"], "staff"]
   ]
 
   it("[ERR-002] each wrong field of a body is named by its pointer", async () => {
     for (const [method, path, body, pointers, who] of bodies) {
       const caller = who === "staff" || path === "/api/v1/user/tokens" ? stack.staff : bea
-      expect(await invalid(caller, method, path, body), `${method} ${path}`).toEqual(pointers.map((pointer) => `body ${pointer}`))
+      expect(await invalid(caller, method, path, body), `${method} ${path}`).toEqual(
+        pointers.map((pointer) => `body ${pointer}`)
+      )
     }
   })
 
@@ -188,7 +275,10 @@ describe("fields that do not fit", () => {
       ["/api/v1/agents/UPPER/x", ["path /ns"]],
       ["/api/v1/agents/bea/plain/versions/one", ["path /version"]],
       ["/api/v1/agents/bea/plain/archives/sha256:12", ["path /digest"]],
-      ["/api/v1/agents?mode=sideways&sort=random&limit=many&offset=x", ["query /limit", "query /mode", "query /offset", "query /sort"]],
+      [
+        "/api/v1/agents?mode=sideways&sort=random&limit=many&offset=x",
+        ["query /limit", "query /mode", "query /offset", "query /sort"]
+      ],
       [`/api/v1/agents?q=${"x".repeat(201)}`, ["query /q"]],
       ["/api/v1/x/runs/none", ["path /id"]],
       ["/api/v1/x/runs/acc_01JD8K2Z4W5X6Y7Z8A9B0C1D2E/cancel", ["path /id"], "POST"],
@@ -198,9 +288,16 @@ describe("fields that do not fit", () => {
       ["/api/v1/auth/oidc/oidc/start?next=https://elsewhere.example", ["query /next"]]
     ]
     for (const [path, pointers, method = "GET"] of cases) {
-      expect(await invalid(bea, method, path, path.endsWith("inputs") ? new Uint8Array(1) : undefined), path).toEqual(pointers)
+      expect(await invalid(bea, method, path, path.endsWith("inputs") ? new Uint8Array(1) : undefined), path).toEqual(
+        pointers
+      )
     }
-    for (const path of ["/api/v1/x/runs/run_01JD8K2Z4W5X6Y7Z8A9B0C1D2E", "/api/v1/agents/bea/none", "/api/v1/agents/none/plain", "/api/v1/agents/bea/plain/versions/9.9.9"]) {
+    for (const path of [
+      "/api/v1/x/runs/run_01JD8K2Z4W5X6Y7Z8A9B0C1D2E",
+      "/api/v1/agents/bea/none",
+      "/api/v1/agents/none/plain",
+      "/api/v1/agents/bea/plain/versions/9.9.9"
+    ]) {
       await refused(404, "not-found", bea, "GET", path)
     }
   })
@@ -213,9 +310,88 @@ describe("fields that do not fit", () => {
   })
 })
 
+describe("values at the edge of what can be kept", () => {
+  const nul = "a\u0000b"
+  const lone = "a\ud800b"
+  const id = "01JD8K2Z4W5X6Y7Z8A9B0C1D2E"
+  const bodies: ReadonlyArray<readonly [method: string, path: string, body: (text: string) => unknown]> = [
+    ["POST", "/api/v1/agents", (text) => ({ namespace: "bea", name: "edge", description: text })],
+    ["PATCH", "/api/v1/agents/bea/plain", (text) => ({ description: text })],
+    ["POST", "/api/v1/user/tokens", (text) => ({ name: text, scopes: ["agent:read"] })],
+    ["POST", "/api/v1/platform/agents/bea/none/block", (text) => ({ version: "1.0.0", reason: text })],
+    ["POST", "/api/v1/platform/agents/bea/plain/quarantine", (text) => ({ version: "1.0.0", reason: text })],
+    ["PUT", "/api/v1/x/runs/staff/model", (text) => ({ provider: "scripted", model: text })],
+    [
+      "PUT",
+      "/api/v1/x/runs/staff/model",
+      (text) => ({ provider: "openai-compatible", model: "m-1", baseUrl: `https://x/${text}` })
+    ]
+  ]
+  const paths = [
+    "/api/v1/agents?q=a%00b",
+    "/api/v1/agents?q=%ED%A0%80",
+    "/api/v1/agents?q=%E0%A4%A",
+    "/api/v1/agents?offset=99999999999999999999&limit=1e300",
+    "/api/v1/agents/%E0%A4%A/x",
+    "/api/v1/agents/a%00b/x",
+    "/api/v1/agents/bea/plain/versions/1.0.0/events?after=99999999999",
+    "/api/v1/agents/bea/plain/versions/1.0.0/events?after=-99999999999999999999",
+    "/api/v1/agents/bea/plain/versions/1.0.0%2Bbuild.1",
+    `/api/v1/x/runs/run_${id}/events?after=99999999999`,
+    "/api/v1/credits?cursor=a%00b&limit=-1",
+    "/api/v1/credits?cursor=99999999999999999999",
+    "/api/v1/orgs/staff/audit?cursor=a%00b&action=a%00b&actor=a%00b",
+    "/api/v1/auth/oidc/a%00b/start?next=/a",
+    "/.well-known/a%00b/signing-keys.json",
+    `/api/v1/x/runs/run_${id}/outputs/a%00b`,
+    "/api/v1/x/runs?x=%00",
+    "//api/v1/agents",
+    "/api/v1/../v1/agents"
+  ]
+
+  it("is refused or taken, and never an internal error", async () => {
+    const failed: Array<string> = []
+    for (const who of [bea, stack.staff]) {
+      for (const path of paths) {
+        const answer = await stack.request(who, "GET", path)
+        const text = await answer.text()
+        if (answer.status >= 500) failed.push(`GET ${path}: ${answer.status}`)
+        if (answer.status >= 400 && !text.includes("/problems/")) failed.push(`GET ${path}: no problem`)
+      }
+      for (const [method, path, body] of bodies) {
+        for (const text of [nul, lone]) {
+          const answer = await stack.request(who, method, path, body(text))
+          await answer.body?.cancel()
+          if (answer.status >= 500) failed.push(`${method} ${path} ${JSON.stringify(text)}: ${answer.status}`)
+        }
+      }
+    }
+    const founder = await stack.person("founder")
+    const org = await stack.request(founder, "POST", "/api/v1/orgs", { handle: "edge", displayName: nul })
+    if (org.status !== 422) failed.push(`POST /api/v1/orgs: ${org.status}`)
+    for (const key of ["a\u00e9", "\u0001", "a b"]) {
+      const answer = await raw(runs, {
+        method: "POST",
+        body: JSON.stringify({ ref: "bea/none" }),
+        headers: { "content-type": "application/json", "idempotency-key": key }
+      }).catch(() => null)
+      if (answer !== null && answer.status >= 500) failed.push(`key ${JSON.stringify(key)}: ${answer.status}`)
+    }
+    expect(failed).toEqual([])
+  })
+})
+
 describe("Idempotency-Key", () => {
   const keyed = (key: string, body: unknown, path = runs, who = bea) =>
-    raw(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json", "idempotency-key": key } }, who)
+    raw(
+      path,
+      {
+        method: "POST",
+        body: JSON.stringify(body),
+        headers: { "content-type": "application/json", "idempotency-key": key }
+      },
+      who
+    )
 
   it("[ERR-004] past 255 characters it is refused; at 255 it is taken", async () => {
     const before = await stored()
@@ -253,7 +429,9 @@ describe("Idempotency-Key", () => {
     }
     const first = await made({ ref: "bea/plain", task: "today" })
     expect(await made({ ref: "bea/plain", task: "today" })).toBe(first)
-    await stack.sql((sql) => sql`UPDATE idempotency_keys SET created_at = created_at - interval '25 hours' WHERE key = 'daily'`)
+    await stack.sql(
+      (sql) => sql`UPDATE idempotency_keys SET created_at = created_at - interval '25 hours' WHERE key = 'daily'`
+    )
     await stack.sql((sql) => sql`UPDATE runs SET created_at = created_at - interval '25 hours' WHERE id = ${first}`)
     expect(await made({ ref: "bea/plain", task: "tomorrow" })).not.toBe(first)
   })
@@ -270,7 +448,8 @@ describe("Idempotency-Key", () => {
 
 describe("a run that cannot be", () => {
   storesNothing()
-  const create = (status: number, slug: string, request: object, who = bea, node = 0) => refused(status, slug, who, "POST", runs, request, node)
+  const create = (status: number, slug: string, request: object, who = bea, node = 0) =>
+    refused(status, slug, who, "POST", runs, request, node)
   const id = "inp_01JD8K2Z4W5X6Y7Z8A9B0C1D2E"
   const pack = (index: number) => `pak_${index}`
 
@@ -284,14 +463,20 @@ describe("a run that cannot be", () => {
   it("[RUN-022] [RUN-024] [RUN-025] more than 20 inputs or 5 packs are 413, a pack named twice is 422", async () => {
     await create(413, "too-large", { ref: "bea/plain", inputs: Array.from({ length: 21 }, () => id) })
     await create(413, "too-large", { ref: "bea/plain", knowledge: [1, 2, 3, 4, 5, 6].map(pack) })
-    expect(await invalid(bea, "POST", runs, { ref: "bea/plain", knowledge: [pack(1), pack(1)] })).toEqual(["body /knowledge"])
+    expect(await invalid(bea, "POST", runs, { ref: "bea/plain", knowledge: [pack(1), pack(1)] })).toEqual([
+      "body /knowledge"
+    ])
     expect(await invalid(bea, "POST", runs, { ref: "bea/plain", inputs: [id, id] })).toEqual(["body /inputs"])
   })
 
   it("[RUN-021] intake answers that do not fit the release are named one by one", async () => {
     const asked = (intake: unknown) => invalid(bea, "POST", runs, { ref: "bea/asks", intake })
     expect(await asked({})).toEqual(["body /intake/count"])
-    expect(await asked({ count: "three", tone: "loud", extra: 1 })).toEqual(["body /intake/count", "body /intake/extra", "body /intake/tone"])
+    expect(await asked({ count: "three", tone: "loud", extra: 1 })).toEqual([
+      "body /intake/count",
+      "body /intake/extra",
+      "body /intake/tone"
+    ])
     expect(await asked([])).toEqual(["body /intake"])
   })
 
@@ -300,9 +485,12 @@ describe("a run that cannot be", () => {
     expect(await invalid(bea, "POST", runs, { task: "x" })).toEqual(["body /ref"])
   })
 
-  it("[RUN-072] a mode that the release lacks is 409 mode-not-declared", () => create(409, "mode-not-declared", { ref: "bea/plain", mode: "interactive" }))
-  it("[SESS-003] interactive is 409 sessions-unavailable here", () => create(409, "sessions-unavailable", { ref: "bea/both", mode: "interactive" }))
-  it("[RUN-073] the public web is 409 browser-public-web unless it is switched on", () => create(409, "browser-public-web", { ref: "bea/public-web" }))
+  it("[RUN-072] a mode that the release lacks is 409 mode-not-declared", () =>
+    create(409, "mode-not-declared", { ref: "bea/plain", mode: "interactive" }))
+  it("[SESS-003] interactive is 409 sessions-unavailable here", () =>
+    create(409, "sessions-unavailable", { ref: "bea/both", mode: "interactive" }))
+  it("[RUN-073] the public web is 409 browser-public-web unless it is switched on", () =>
+    create(409, "browser-public-web", { ref: "bea/public-web" }))
 
   it("[RUN-074] a site that is no http or https address is 422", async () => {
     for (const site of ["ftp://files.example.com/", "javascript:alert(1)", "example.com", 5]) {
@@ -312,12 +500,25 @@ describe("a run that cannot be", () => {
 
   it("[RUN-076] a site that no host can open is 409 browser-site with its question", async () => {
     const sites = [
-      "http://127.0.0.1/", "http://10.1.2.3/", "http://169.254.169.254/latest", "http://[::1]/", "http://[fd00::1]/", "http://192.168.0.1",
-      "http://intranet/", "http://a.localhost/", "http://printer.local/", "http://x.internal/", "http://x.home.arpa/", "https://example.com:8443/",
-      "http://2130706433/", "http://x.INTERNAL./"
+      "http://127.0.0.1/",
+      "http://10.1.2.3/",
+      "http://169.254.169.254/latest",
+      "http://[::1]/",
+      "http://[fd00::1]/",
+      "http://192.168.0.1",
+      "http://intranet/",
+      "http://a.localhost/",
+      "http://printer.local/",
+      "http://x.internal/",
+      "http://x.home.arpa/",
+      "https://example.com:8443/",
+      "http://2130706433/",
+      "http://x.INTERNAL./"
     ]
     for (const site of sites) {
-      expect(await create(409, "browser-site", { ref: "bea/site", intake: { site } }), site).toMatchObject({ question: "site" })
+      expect(await create(409, "browser-site", { ref: "bea/site", intake: { site } }), site).toMatchObject({
+        question: "site"
+      })
     }
   })
 
@@ -326,7 +527,10 @@ describe("a run that cannot be", () => {
   })
 
   it("[RUN-080] a release that requires a secret is 409 secrets-declared, which names them", async () => {
-    expect(await create(409, "secrets-declared", { ref: "bea/keys" })).toMatchObject({ required: ["API_TOKEN"], secrets: ["API_TOKEN", "EXTRA"] })
+    expect(await create(409, "secrets-declared", { ref: "bea/keys" })).toMatchObject({
+      required: ["API_TOKEN"],
+      secrets: ["API_TOKEN", "EXTRA"]
+    })
   })
 
   it("an OAuth server is 409 connections-unsupported, which names it", async () => {
@@ -334,7 +538,9 @@ describe("a run that cannot be", () => {
   })
 
   it("[RUN-084] [RUN-087] knowledge needs its scope and is 503 without a store; a voice is 503", async () => {
-    expect(await create(403, "forbidden", { ref: "bea/plain", knowledge: [pack(1)] })).toMatchObject({ required: ["knowledge:read"] })
+    expect(await create(403, "forbidden", { ref: "bea/plain", knowledge: [pack(1)] })).toMatchObject({
+      required: ["knowledge:read"]
+    })
     const post = (body: object) =>
       fetch(`${stack.urls[0]}${runs}`, {
         method: "POST",
@@ -348,8 +554,18 @@ describe("a run that cannot be", () => {
   it("[RUN-089] [RUN-030] a deployment without a sealing key takes no run and no input, and says so", async () => {
     await create(503, "runs-unavailable", { ref: "bea/plain" }, bea, keyless)
     await refused(503, "runs-unavailable", bea, "POST", `${runs}inputs?name=a.txt`, new Uint8Array(3), keyless)
-    await refused(503, "runs-unavailable", stack.staff, "PUT", "/api/v1/x/runs/staff/model", { provider: "anthropic", model: "m-1", apiKey: "k" }, keyless)
-    expect(await stack.call(bea, "GET", "/api/v1/x/runs/status", undefined, keyless)).toMatchObject({ available: false })
+    await refused(
+      503,
+      "runs-unavailable",
+      stack.staff,
+      "PUT",
+      "/api/v1/x/runs/staff/model",
+      { provider: "anthropic", model: "m-1", apiKey: "k" },
+      keyless
+    )
+    expect(await stack.call(bea, "GET", "/api/v1/x/runs/status", undefined, keyless)).toMatchObject({
+      available: false
+    })
   })
 
   it("[RUN-077] a balance short of the hold is 402 with what is missing", async () => {
@@ -383,7 +599,9 @@ describe("a run that cannot be, because of what is there", () => {
     await refused(409, "run-active", bea, "POST", runs, { ref: "bea/plain", task: "two" })
     expect(await stored()).toEqual(before)
     await stack.call(bea, "POST", `${runs}${id}/cancel`)
-    const answers = await Promise.all([0, 1, 0, 1, 0, 0].map((node) => stack.request(guest, "POST", runs, { ref: "bea/plain", task: "race" }, node)))
+    const answers = await Promise.all(
+      [0, 1, 0, 1, 0, 0].map((node) => stack.request(guest, "POST", runs, { ref: "bea/plain", task: "race" }, node))
+    )
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     expect(await stack.call(guest, "GET", "/api/v1/credits")).toMatchObject({ balance: 80, held: 20 })
     const { items } = await stack.call<{ items: ReadonlyArray<{ id: string }> }>(guest, "GET", runs)
@@ -392,16 +610,23 @@ describe("a run that cannot be, because of what is there", () => {
   })
 
   it("[RUN-023] an input of someone else, of another run, or of nobody is 422", async () => {
-    const upload = (who: Person, name = "a.txt") => stack.call<{ id: string }>(who, "POST", `${runs}inputs?name=${name}`, new TextEncoder().encode("a"))
+    const upload = (who: Person, name = "a.txt") =>
+      stack.call<{ id: string }>(who, "POST", `${runs}inputs?name=${name}`, new TextEncoder().encode("a"))
     const theirs = await upload(guest)
-    const [mine, twin] = [await upload(bea), await upload(bea)]
+    const [mine, twin, below] = [await upload(bea), await upload(bea), await upload(bea, "a.txt/b.txt")]
     const before = await stored()
     const refusedInputs = (inputs: ReadonlyArray<string>) => invalid(bea, "POST", runs, { ref: "bea/plain", inputs })
     expect(await refusedInputs([theirs.id])).toEqual(["body /inputs/0"])
     expect(await refusedInputs([mine.id, "inp_01JD8K2Z4W5X6Y7Z8A9B0C1D2E"])).toEqual(["body /inputs/1"])
     expect(await refusedInputs([mine.id, twin.id])).toEqual(["body /inputs/1"])
+    expect(await refusedInputs([mine.id, below.id])).toEqual(["body /inputs/1"])
+    expect(await refusedInputs([below.id, mine.id])).toEqual(["body /inputs/1"])
     expect(await stored()).toEqual(before)
-    const run = await stack.call<{ id: string }>(bea, "POST", runs, { ref: "bea/plain", task: "one", inputs: [mine.id] })
+    const run = await stack.call<{ id: string }>(bea, "POST", runs, {
+      ref: "bea/plain",
+      task: "one",
+      inputs: [mine.id]
+    })
     await stack.call(bea, "POST", `${runs}${run.id}/cancel`)
     expect(await refusedInputs([mine.id])).toEqual(["body /inputs/0"])
   })
@@ -417,12 +642,62 @@ describe("an input that cannot be", () => {
     const chunks = new ReadableStream<Uint8Array>({
       pull: (controller) => (left-- > 0 ? controller.enqueue(new Uint8Array(1024 * 1024)) : controller.close())
     })
-    const answer = await raw(`${runs}inputs?name=big.bin`, { method: "POST", body: chunks, duplex: "half", headers: { "content-type": "application/octet-stream" } })
+    const answer = await raw(`${runs}inputs?name=big.bin`, {
+      method: "POST",
+      body: chunks,
+      duplex: "half",
+      headers: { "content-type": "application/octet-stream" }
+    })
     await problemOf(answer, 413, "too-large")
   })
 
+  it("that breaks off half-way leaves nothing", async () => {
+    const breaks = new AbortController()
+    const chunks = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        controller.enqueue(new Uint8Array(256 * 1024))
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    })
+    const sent = raw(`${runs}inputs?name=half.bin`, {
+      method: "POST",
+      body: chunks,
+      duplex: "half",
+      signal: breaks.signal,
+      headers: { "content-type": "application/octet-stream" }
+    }).catch(() => null)
+    const temporary = objects()
+    await until(
+      async () => objects(),
+      (count) => count > temporary
+    )
+    breaks.abort()
+    expect(await sent).toBeNull()
+    expect(
+      await until(
+        async () => objects(),
+        (count) => count === temporary
+      )
+    ).toBe(temporary)
+  })
+
   it("[RUN-058] its name is a clean relative one", async () => {
-    for (const name of ["/etc/passwd", "../up", "a/../b", "a//b", "./a", "a/", "a%5Cb", "a%00b", "a%0Ab", "", "x".repeat(256), "."]) {
+    for (const name of [
+      "/etc/passwd",
+      "../up",
+      "a/../b",
+      "a//b",
+      "./a",
+      "a/",
+      "a%5Cb",
+      "a%00b",
+      "a%0Ab",
+      "",
+      "x".repeat(256),
+      "é".repeat(128),
+      `a/${"é".repeat(128)}`,
+      "."
+    ]) {
       expect(await invalid(bea, "POST", `${runs}inputs?name=${name}`, new Uint8Array(1)), name).toEqual(["query /name"])
     }
   })
@@ -431,7 +706,8 @@ describe("an input that cannot be", () => {
 describe("an archive that cannot be", () => {
   storesNothing()
   const path = "/api/v1/agents/bea/plain/versions"
-  const submitted = (status: number, slug: string, archive: Uint8Array<ArrayBuffer>) => refused(status, slug, bea, "POST", path, form(archive))
+  const submitted = (status: number, slug: string, archive: Uint8Array<ArrayBuffer>) =>
+    refused(status, slug, bea, "POST", path, form(archive))
   const manifest = (change: (text: string) => string): PackageFiles => {
     const files = scriptedAgent("bea/plain", "2.0.0")
     return { ...files, "agent.yaml": change(files["agent.yaml"]!) }
@@ -457,9 +733,13 @@ describe("an archive that cannot be", () => {
       "another namespace": archiveOf(scriptedAgent("guest/plain", "2.0.0")),
       "no version": archiveOf(manifest((text) => text.replace("version: 2.0.0\n", ""))),
       "a loose version": archiveOf(manifest((text) => text.replace("version: 2.0.0", "version: v2"))),
-      "a version that YAML reads as a number": archiveOf(manifest((text) => text.replace("version: 2.0.0", "version: 2.0"))),
+      "a version that YAML reads as a number": archiveOf(
+        manifest((text) => text.replace("version: 2.0.0", "version: 2.0"))
+      ),
       "a manifest past 64 KiB": archiveOf(manifest((text) => `${text}# ${"x".repeat(65_536)}`)),
-      "anchors that multiply": archiveOf(manifest(() => "a: &a [1]\nb: &b [*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c]\n"))
+      "anchors that multiply": archiveOf(
+        manifest(() => "a: &a [1]\nb: &b [*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c]\n")
+      )
     }
     for (const [what, archive] of Object.entries(refusedArchives)) {
       expect(await invalid(bea, "POST", path, form(archive)), what).toEqual(["body /archive"])
@@ -499,7 +779,12 @@ describe("a hostile archive with a sound manifest in front", () => {
     for (const [index, [what, evil]] of hostile.entries()) {
       const version = `0.0.${index}`
       const sound = scriptedAgent("bea/hostile", version)
-      const archive = rawArchive([...Object.keys(sound).toSorted((a, b) => (a === "agent.yaml" ? -1 : b === "agent.yaml" ? 1 : 0)).map((path) => ({ path, content: sound[path]! })), evil])
+      const archive = rawArchive([
+        ...Object.keys(sound)
+          .toSorted((a, b) => (a === "agent.yaml" ? -1 : b === "agent.yaml" ? 1 : 0))
+          .map((path) => ({ path, content: sound[path]! })),
+        evil
+      ])
       const answer = await stack.request(bea, "POST", "/api/v1/agents/bea/hostile/versions", form(archive))
       expect(answer.status, what).toBe(202)
       const seen = await until(
@@ -518,7 +803,9 @@ describe("a hostile archive with a sound manifest in front", () => {
 
 describe("too many requests", () => {
   it("[RATE-003] [RATE-004] are 429 with Retry-After for an address, and an account has a bucket of its own", async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => stack.request(null, "GET", "/api/v1/meta", undefined, keyless)))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => stack.request(null, "GET", "/api/v1/meta", undefined, keyless))
+    )
     const late = answers.find(({ status }) => status === 429)!
     expect(late.headers.get("retry-after")).toMatch(/^[1-9]\d*$/)
     expect(late.headers.get("ratelimit-remaining")).toBe("0")

@@ -30,13 +30,17 @@ const encodings = (text: string): ReadonlyArray<Buffer> => [
   Buffer.from(text, "utf16le"),
   Buffer.from(Buffer.from(text).toString("hex")),
   ...[0, 1, 2].map((offset) => {
-    const encoded = Buffer.from("x".repeat(offset) + text).toString("base64").replace(/=+$/, "")
+    const encoded = Buffer.from("x".repeat(offset) + text)
+      .toString("base64")
+      .replace(/=+$/, "")
     return Buffer.from(encoded.slice(offset === 0 ? 0 : offset + 1, -2))
   })
 ]
 
 const filesIn = (directory: string): ReadonlyArray<string> =>
-  readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
 
 /** Names of the needles that a file holds, also across the pieces in which it is read. */
 const found = (path: string, needles: ReadonlyMap<string, ReadonlyArray<Buffer>>) => {
@@ -71,15 +75,22 @@ const search = (paths: ReadonlyArray<string>, needles: ReadonlyMap<string, Reado
 /** Files of the server but for the databases of other tests. */
 const databaseFiles = async () => {
   const data = join(inject("postgresDirectory"), "data")
-  const [row] = await stack.sql<{ oid: string }>((sql) => sql`SELECT oid::text FROM pg_database WHERE datname = current_database()`)
+  const [row] = await stack.sql<{ oid: string }>(
+    (sql) => sql`SELECT oid::text FROM pg_database WHERE datname = current_database()`
+  )
   return readdirSync(data, { withFileTypes: true }).flatMap((entry) =>
-    entry.isFile() ? [join(data, entry.name)] : filesIn(entry.name === "base" ? join(data, "base", row!.oid) : join(data, entry.name)))
+    entry.isFile()
+      ? [join(data, entry.name)]
+      : filesIn(entry.name === "base" ? join(data, "base", row!.oid) : join(data, entry.name))
+  )
 }
 
 /** Every row of every table as text: a page may hold a long value compressed. */
 const databaseText = async () => {
-  const tables = await stack.sql<{ name: string }>((sql) =>
-    sql`SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`)
+  const tables = await stack.sql<{ name: string }>(
+    (sql) =>
+      sql`SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`
+  )
   const texts: Array<string> = []
   for (const { name } of tables) {
     const rows = await stack.sql<{ row: string }>((sql) => sql`SELECT t::text AS row FROM ${sql.literal(name)} t`)
@@ -93,7 +104,9 @@ const searchEverything = async (needles: ReadonlyMap<string, ReadonlyArray<Buffe
   const rows = await databaseText()
   return {
     database: search(await databaseFiles(), needles),
-    rows: [...needles].filter(([, forms]) => forms.some((form) => rows.includes(form))).map(([name]) => `${name} in a row`),
+    rows: [...needles]
+      .filter(([, forms]) => forms.some((form) => rows.includes(form)))
+      .map(([name]) => `${name} in a row`),
     objects: search(filesIn(join(stack.directory, "objects")), needles),
     host: search(filesIn(join(stack.directory, "host-0")), needles),
     logs: search(filesIn(join(stack.directory, "logs")), needles)
@@ -105,7 +118,12 @@ const ref = `cara/${open}`
 const sessionCall = async (who: Person, method: string, path: string, body: unknown) => {
   const answer = await fetch(`${stack.urls[0]}${path}`, {
     method,
-    headers: { cookie: who.session.cookie, "x-csrf-token": who.session.csrf, "content-type": "application/json", "idempotency-key": randomBytes(8).toString("hex") },
+    headers: {
+      cookie: who.session.cookie,
+      "x-csrf-token": who.session.csrf,
+      "content-type": "application/json",
+      "idempotency-key": randomBytes(8).toString("hex")
+    },
     body: JSON.stringify(body)
   })
   return (await answer.json()) as { id: string; token: string }
@@ -123,51 +141,93 @@ beforeAll(async () => {
   // Stored, not compressed: so the search is shown to look into the object store and the host's copy, too.
   const archive = new Uint8Array(gzipSync(gunzipSync(archiveOf(files)), { level: 0 }))
   await stack.call(cara, "POST", `/api/v1/agents/${ref}/versions`, form(archive))
-  await until(() => stack.call(cara, "GET", `/api/v1/agents/${ref}/versions/1.0.0`), ({ status }: { status: string }) => status === "published")
+  await until(
+    () => stack.call(cara, "GET", `/api/v1/agents/${ref}/versions/1.0.0`),
+    ({ status }: { status: string }) => status === "published"
+  )
 }, 120_000)
 afterAll(() => stack?.stop())
 
 describe("what was written", () => {
   it("[RUN-001] holds no task, intake, input, tool, model or output text, no key and no token", async () => {
-    await stack.call(stack.staff, "PUT", "/api/v1/x/runs/staff/model", { provider: "scripted", model: "scripted-1", apiKey: `${hushed}-model-key` })
-    const input = await stack.call<{ id: string }>(cara, "POST", "/api/v1/x/runs/inputs?name=notes.txt", Buffer.from(`${mark("input")} `.repeat(40_000)) as unknown as Uint8Array)
+    await stack.call(stack.staff, "PUT", "/api/v1/x/runs/staff/model", {
+      provider: "scripted",
+      model: "scripted-1",
+      apiKey: `${hushed}-model-key`
+    })
+    const input = await stack.call<{ id: string }>(
+      cara,
+      "POST",
+      "/api/v1/x/runs/inputs?name=notes.txt",
+      Buffer.from(`${mark("input")} `.repeat(40_000)) as unknown as Uint8Array
+    )
 
     // A run that reads, says, writes and finishes, seen while it is under way.
     const created = await sessionCall(cara, "POST", "/api/v1/x/runs", {
       ref,
       intake: { about: mark("intake") },
       inputs: [input.id],
-      task: `${mark("task")}\n${
-        script(
-          { call: "fs_read", args: { path: "notes.txt" } },
-          { say: mark("model") },
-          { call: "fs_write", args: { path: "out.md", content: `${mark("output")} {{intake.about}}` } },
-          { wait: 1_500 },
-          { call: "fs_list", args: { path: "." } },
-          { finish: mark("result") }
-        )
-      }`
+      task: `${mark("task")}\n${script(
+        { call: "fs_read", args: { path: "notes.txt" } },
+        { say: mark("model") },
+        { call: "fs_write", args: { path: "out.md", content: `${mark("output")} {{intake.about}}` } },
+        { wait: 1_500 },
+        { call: "fs_list", args: { path: "." } },
+        { finish: mark("result") }
+      )}`
     })
     await runIs(stack, cara, created.id, ["running"])
     const hush = new Map([["run text", encodings(hushed)]])
-    expect(search([...filesIn(join(stack.directory, "host-0")), ...filesIn(join(stack.directory, "objects")), ...filesIn(join(stack.directory, "logs"))], hush)).toEqual([])
+    expect(
+      search(
+        [
+          ...filesIn(join(stack.directory, "host-0")),
+          ...filesIn(join(stack.directory, "objects")),
+          ...filesIn(join(stack.directory, "logs"))
+        ],
+        hush
+      )
+    ).toEqual([])
     const run = await ended(stack, cara, created.id)
-    expect(run).toMatchObject({ outcome: "succeeded", task: expect.stringContaining(mark("task")), intake: { about: mark("intake") } })
+    expect(run).toMatchObject({
+      outcome: "succeeded",
+      task: expect.stringContaining(mark("task")),
+      intake: { about: mark("intake") }
+    })
     const output = await stack.request(cara, "GET", `/api/v1/x/runs/${run.id}/outputs/output.tar`)
     expect(Buffer.from(await output.arrayBuffer()).includes(mark("output"))).toBe(true)
 
     // Runs that end badly, each with the text in what an error could carry along.
-    expect(await runToEnd(stack, cara, { ref, task: script({ call: "fs_read", args: { path: mark("path") } }, { block: mark("block") }) })).toMatchObject({ outcome: "blocked" })
-    expect(await runToEnd(stack, cara, { ref, task: `\`\`\`script\n- { ${mark("broken")}: [\n\`\`\`` })).toMatchObject({ outcome: "refused" })
-    expect(await runToEnd(stack, cara, { ref, task: script({ [mark("step")]: 1 }) })).toMatchObject({ outcome: "refused" })
-    expect(await runToEnd(stack, cara, { ref, task: script({ call: mark("tool") }, { say: mark("ramble") }) })).toMatchObject({ status: "finished" })
-    const cancelled = await stack.call<{ id: string }>(cara, "POST", "/api/v1/x/runs", { ref, task: script({ wait: 60_000 }, { finish: mark("never") }) })
+    expect(
+      await runToEnd(stack, cara, {
+        ref,
+        task: script({ call: "fs_read", args: { path: mark("path") } }, { block: mark("block") })
+      })
+    ).toMatchObject({ outcome: "blocked" })
+    expect(await runToEnd(stack, cara, { ref, task: `\`\`\`script\n- { ${mark("broken")}: [\n\`\`\`` })).toMatchObject({
+      outcome: "refused"
+    })
+    expect(await runToEnd(stack, cara, { ref, task: script({ [mark("step")]: 1 }) })).toMatchObject({
+      outcome: "refused"
+    })
+    expect(
+      await runToEnd(stack, cara, { ref, task: script({ call: mark("tool") }, { say: mark("ramble") }) })
+    ).toMatchObject({ status: "finished" })
+    const cancelled = await stack.call<{ id: string }>(cara, "POST", "/api/v1/x/runs", {
+      ref,
+      task: script({ wait: 60_000 }, { finish: mark("never") })
+    })
     await runIs(stack, cara, cancelled.id, ["running"])
     await stack.call(cara, "POST", `/api/v1/x/runs/${cancelled.id}/cancel`)
     expect(await ended(stack, cara, cancelled.id)).toMatchObject({ outcome: "interrupted" })
 
     // Requests that are refused are logged, their text is not.
-    for (const body of [{ ref: mark("ref") }, { ref, task: "x", intake: { other: mark("answer") } }, { ref, mode: mark("mode") }, mark("body")]) {
+    for (const body of [
+      { ref: mark("ref") },
+      { ref, task: "x", intake: { other: mark("answer") } },
+      { ref, mode: mark("mode") },
+      mark("body")
+    ]) {
       expect((await stack.request(cara, "POST", "/api/v1/x/runs", body)).status).toBe(422)
     }
     const large = await stack.request(cara, "POST", "/api/v1/x/runs", { ref, task: mark("large").repeat(3_000) })
@@ -176,7 +236,12 @@ describe("what was written", () => {
     expect(name.status).toBe(422)
 
     const token = await sessionCall(cara, "POST", "/api/v1/user/tokens", { name: "test", scopes: ["run:read"] })
-    const enrolment = await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "spare" })
+    const enrolment = await stack.call<{ token: string }>(
+      stack.staff,
+      "POST",
+      "/api/v1/x/runs/staff/hosts/enrolments",
+      { name: "spare" }
+    )
     for (const [what, text] of [
       ["access token", token.token],
       ["token in use", cara.token],

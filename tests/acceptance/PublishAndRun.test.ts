@@ -25,14 +25,26 @@ describe("publish and run", () => {
   it("[SCAN-001] [RUN-035] publishes a package through the gate, runs it and settles", async () => {
     const olli = await stack.person("olli")
     await stack.call(olli, "POST", "/api/v1/agents", { namespace: "olli", name: "steps" })
-    const submitted = await stack.call(olli, "POST", "/api/v1/agents/olli/steps/versions", form(archiveOf(scriptedAgent("olli/steps", "1.0.0"))))
+    const submitted = await stack.call(
+      olli,
+      "POST",
+      "/api/v1/agents/olli/steps/versions",
+      form(archiveOf(scriptedAgent("olli/steps", "1.0.0")))
+    )
     expect(submitted.status).toBe("scanning")
-    const version = await until(() => stack.call(olli, "GET", "/api/v1/agents/olli/steps/versions/1.0.0"), ({ status }) => status !== "scanning")
+    const version = await until(
+      () => stack.call(olli, "GET", "/api/v1/agents/olli/steps/versions/1.0.0"),
+      ({ status }) => status !== "scanning"
+    )
     expect(version, JSON.stringify(version.holding)).toMatchObject({ status: "published", signed: true })
-    const task = "```script\n- tokens: { input: 1000, output: 500 }\n- call: fs_write\n  args: { path: out.md, content: hello }\n- finish: done\n```"
+    const task =
+      "```script\n- tokens: { input: 1000, output: 500 }\n- call: fs_write\n  args: { path: out.md, content: hello }\n- finish: done\n```"
     const created = await stack.call(olli, "POST", "/api/v1/x/runs/", { ref: "olli/steps", task })
     expect(created).toMatchObject({ status: "queued", holdCredits: 20, payer: "olli" })
-    const run = await until(() => stack.call(olli, "GET", `/api/v1/x/runs/${created.id}`), ({ status }) => status === "finished" || status === "cancelled")
+    const run = await until(
+      () => stack.call(olli, "GET", `/api/v1/x/runs/${created.id}`),
+      ({ status }) => status === "finished" || status === "cancelled"
+    )
     expect(run, JSON.stringify(run)).toMatchObject({ outcome: "succeeded", settledCredits: 1 })
     const credits = await stack.call(olli, "GET", "/api/v1/credits")
     expect(credits).toMatchObject({ balance: 99, held: 0 })

@@ -20,7 +20,13 @@ const identityOf = Effect.fnUntraced(function* (uri: string) {
     readFileSync(join(stack.directory, "ca.pem"), "utf8"),
     readFileSync(join(stack.directory, "ca.key"), "utf8")
   )
-  const leaf = yield* Certificates.leaf(ca, { commonName: "tool", uri, use: "both", ttl: "1 hour", ipAddresses: ["127.0.0.1"] })
+  const leaf = yield* Certificates.leaf(ca, {
+    commonName: "tool",
+    uri,
+    use: "both",
+    ttl: "1 hour",
+    ipAddresses: ["127.0.0.1"]
+  })
   return { caCertificate: ca.certificate, ...leaf }
 })
 
@@ -54,7 +60,10 @@ describe("typed RPC", () => {
   it("[HOST-008] another host's identity at the address is refused before anything is sent", async () => {
     const [host] = await stack.sql<{ address: string }>((sql) => sql`SELECT address FROM hosts`)
     const asked = Effect.gen(function* () {
-      const { rpc } = yield* connectHost({ id: "host_01JD8K2Z4W5X6Y7Z8A9B0C1D2E", address: host!.address }, yield* identityOf(registryUri))
+      const { rpc } = yield* connectHost(
+        { id: "host_01JD8K2Z4W5X6Y7Z8A9B0C1D2E", address: host!.address },
+        yield* identityOf(registryUri)
+      )
       return yield* rpc.Health()
     }).pipe(Effect.scoped)
     expect(String(await Effect.runPromise(Effect.flip(asked)))).toContain("HttpError")

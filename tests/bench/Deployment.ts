@@ -31,7 +31,12 @@ export interface Run {
 }
 
 /** What `read` answers as soon as `done` holds of it. */
-export const until = async <A>(read: () => Promise<A>, done: (value: A) => boolean, everyMs = 10, withinMs = 60_000): Promise<A> => {
+export const until = async <A>(
+  read: () => Promise<A>,
+  done: (value: A) => boolean,
+  everyMs = 10,
+  withinMs = 60_000
+): Promise<A> => {
   const deadline = Date.now() + withinMs
   while (true) {
     const value = await read()
@@ -59,14 +64,20 @@ export const runEnded = (stack: Stack) => async (who: Person, id: string) => {
 
 /** A host without a sandbox for the registry of `stack`; it takes runs as soon as the registry has seen it. */
 export const startFakeHost = async (stack: Stack) => {
-  const { token } = await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: "bench" })
-  const host = new Child("fake-host", fileURLToPath(new URL("FakeHost.ts", import.meta.url)), {
-    HOST_DATA_DIR: join(stack.directory, "fake-host"),
-    HOST_REGISTRY_URL: stack.urls[0]!,
-    HOST_ENROLMENT_TOKEN: token,
-    HOST_LISTEN_PORT: String(await freePort()),
-    HOST_CAPACITY: String(slots)
-  }, join(stack.directory, "logs/fake-host.log"))
+  const { token } = await stack.call<{ token: string }>(stack.staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", {
+    name: "bench"
+  })
+  const host = new Child(
+    "fake-host",
+    fileURLToPath(new URL("FakeHost.ts", import.meta.url)),
+    {
+      REGISTRY_URL: stack.urls[0],
+      ENROLMENT_TOKEN: token,
+      PORT: String(await freePort()),
+      SLOTS: String(slots)
+    },
+    join(stack.directory, "logs/fake-host.log")
+  )
   host.start()
   return host
 }

@@ -1,113 +1,187 @@
 /**
- * A sandbox host without a sandbox, as a process of its own: it enrols, serves
- * the host protocol over mutual TLS with the real host's server, and answers
- * every run at once with started, tokens, a sealed output and a good end. What
- * it leaves out is the agent; what remains is the registry's part of a run.
+ * A sandbox host without a sandbox, as a process of its own: it enrols with its
+ * token, serves the host protocol over mutual TLS, and answers every run at once
+ * with started, tokens, a sealed output and a good end. What it leaves out is
+ * the agent; what remains is the registry's part of a run.
  *
  * A task of digits asks for an output of so many bytes.
  */
-import { readHostConfig } from "@quickagents/host"
+import { newCsr } from "@quickagents/platform/certificates"
 import { newDataKey, sealBytes, sealKeyTo } from "@quickagents/platform/sealing"
-import { RunUnknown, TakeRefused } from "@quickagents/schema"
+import { HostProtocol, RunUnknown } from "@quickagents/schema"
 import type { HandOff, HostEvent } from "@quickagents/schema"
-import { NodeHttpClient, NodeRuntime } from "@effect/platform-node"
-import { Effect, Layer, Option, Stream } from "effect"
+import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
+import { Effect, Layer, Stream } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { RpcSerialization, RpcServer } from "effect/rpc"
 import { createHash, randomBytes } from "node:crypto"
-import { mkdir, rm, writeFile } from "node:fs/promises"
-import { join } from "node:path"
-import type { HeldRuns } from "../../apps/host/src/HeldRuns.ts"
-import { enrol } from "../../apps/host/src/HostIdentity.ts"
-import { features, serveHost } from "../../apps/host/src/HostServer.ts"
-import { openObjectCache } from "../../apps/host/src/ObjectCache.ts"
-import { outputContext } from "../../apps/host/src/SealedOutput.ts"
+import { createServer } from "node:https"
+
+const env = (name: string) => {
+  const value = process.env[name]
+  if (value === undefined) throw new Error(`${name} is not set`)
+  return value
+}
+const port = Number(env("PORT"))
+const slots = Number(env("SLOTS"))
 
 const smallOutput = 512
 const usage = { inputTokens: 1_000, outputTokens: 500, totalTokens: 1_500, cachedTokens: 0, turns: 1, wallMs: 1 }
 
 interface FakeRun {
   readonly events: ReadonlyArray<HostEvent>
-  readonly bytes: number
+  readonly output: Uint8Array
+}
+
+interface Enrolled {
+  readonly hostId: string
+  readonly certificate: string
+  readonly caChain: string
+}
+
+const digestOf = (bytes: Uint8Array): `sha256:${string}` => `sha256:${createHash("sha256").update(bytes).digest("hex")}`
+
+const enrol = async (csr: string): Promise<Enrolled> => {
+  const answer = await fetch(`${env("REGISTRY_URL")}/api/v1/x/runs/hosts/enrol`, {
+    method: "POST",
+    headers: { authorization: `Enrolment ${env("ENROLMENT_TOKEN")}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      csr,
+      address: `127.0.0.1:${port}`,
+      capacity: slots,
+      features: { sealedObjects: true, browser: false, inputReview: false, sessions: false, fullIsolation: false }
+    })
+  })
+  if (!answer.ok) throw new Error(`the registry refused the enrolment: ${answer.status}`)
+  return (await answer.json()) as Enrolled
 }
 
 const receipt = ({ archive, model, ref }: HandOff) => ({
   release: { ref, digest: archive, attestationKeyId: null },
   model: model.model,
-  capabilities_enforced: { filesystem: [], exec: [], network: [], browser: [], mcp: [], runtime: ["none: a benchmark"], secrets: [] },
+  capabilities_enforced: {
+    filesystem: [],
+    exec: [],
+    network: [],
+    browser: [],
+    mcp: [],
+    runtime: ["none: a benchmark"],
+    secrets: []
+  },
   secrets: { used: [], absent: [] },
   knowledge: [],
   withheldInputs: [],
   toolCalls: { fs_write: 1, finish: 1 }
 })
 
-const fakeRuns = (directory: string, capacity: number): HeldRuns => {
-  const runs = new Map<string, FakeRun>()
-  let draining = false
-  const pathOf = (runId: string) => join(directory, `${runId}.output`)
-
-  const take = async (handOff: HandOff) => {
-    const context = outputContext(handOff.runId)
-    const plain = randomBytes(/^\d+$/.test(handOff.task) ? Number(handOff.task) : smallOutput)
-    const dataKey = newDataKey()
-    const sealed = sealBytes(dataKey, context, plain)
-    await writeFile(pathOf(handOff.runId), sealed, { mode: 0o600 })
-    const at = new Date().toISOString()
-    const told: ReadonlyArray<HostEvent["event"]> = [
-      { type: "started" },
-      { type: "tokens", input: usage.inputTokens, output: usage.outputTokens, total: usage.totalTokens },
-      { type: "turn", turns: usage.turns },
-      {
-        type: "sealed",
-        bytes: sealed.length,
-        plainBytes: plain.length,
-        digest: `sha256:${createHash("sha256").update(sealed).digest("hex")}`,
-        key: sealKeyTo(handOff.sealTo, context, dataKey)
-      },
-      { type: "exited", exit: { exitClass: "ok", interrupted: false, usage, receipt: receipt(handOff) } }
-    ]
-    runs.set(handOff.runId, { bytes: sealed.length, events: told.map((event, index) => ({ seq: index + 1, at, event })) })
-  }
-
-  return {
-    take: (handOff) =>
-      Effect.suspend(() => {
-        if (draining) return Effect.fail(new TakeRefused({ reason: "draining" }))
-        return runs.has(handOff.runId) ? Effect.void : Effect.promise(() => take(handOff))
-      }),
-    watch: (runId, afterSeq) =>
-      Stream.suspend(() => {
-        const run = runs.get(runId)
-        return run === undefined ? Stream.fail(new RunUnknown({ runId })) : Stream.fromIterable(run.events.slice(afterSeq))
-      }),
-    cancel: () => Effect.void,
-    forget: (runId) => (runs.delete(runId) ? Effect.promise(() => rm(pathOf(runId), { force: true })) : Effect.void),
-    drain: Effect.sync(() => {
-      draining = true
-    }),
-    endAll: Effect.void,
-    idle: Effect.void,
-    draining: () => draining,
-    held: () => [...runs.keys()],
-    // A run that has ended takes no slot, and these end as they start.
-    slots: () => ({ total: capacity, used: 0 }),
-    output: (runId) => Option.map(Option.fromUndefinedOr(runs.get(runId)), ({ bytes }) => ({ path: pathOf(runId), bytes }))
-  }
+const lived = (handOff: HandOff): FakeRun => {
+  const context = `run:${handOff.runId}:output`
+  const plain = randomBytes(/^\d+$/.test(handOff.task) ? Number(handOff.task) : smallOutput)
+  const dataKey = newDataKey()
+  const output = sealBytes(dataKey, context, plain)
+  const at = new Date().toISOString()
+  const told: ReadonlyArray<HostEvent["event"]> = [
+    { type: "started" },
+    { type: "tokens", input: usage.inputTokens, output: usage.outputTokens, total: usage.totalTokens },
+    { type: "turn", turns: usage.turns },
+    {
+      type: "sealed",
+      bytes: output.length,
+      plainBytes: plain.length,
+      digest: digestOf(output),
+      key: sealKeyTo(handOff.sealTo, context, dataKey)
+    },
+    { type: "exited", exit: { exitClass: "ok", interrupted: false, usage, receipt: receipt(handOff) } }
+  ]
+  return { output, events: told.map((event, index) => ({ seq: index + 1, at, event })) }
 }
 
-const noIsolation = { namespaces: false, seccomp: undefined, groups: undefined, full: false, sentences: [], missing: [] }
+const serve = Effect.gen(function* () {
+  const { csr, privateKey } = yield* newCsr("quickagents-host")
+  const { caChain, certificate, hostId } = yield* Effect.promise(() => enrol(csr))
+  const certificateExpiresAt = new Date(Date.now() + 7 * 86_400_000).toISOString()
+  const runs = new Map<string, FakeRun>()
+  const objects = new Set<string>()
 
-Effect.gen(function*() {
-  const config = yield* readHostConfig([], process.env)
-  const able = features(noIsolation)
-  const identity = yield* enrol(config, {
-    sealedObjects: able.acceptsSealedObjects,
-    browser: able.acceptsBrowser,
-    inputReview: able.acceptsInputReview,
-    sessions: able.acceptsSessions,
-    fullIsolation: able.fullIsolation
-  }).pipe(Effect.provide(NodeHttpClient.layerUndici))
-  const outputs = join(config.dataDir, "outputs")
-  yield* Effect.promise(() => mkdir(outputs, { recursive: true }))
-  const objects = yield* openObjectCache(join(config.dataDir, "objects"), config.objectCacheBytes)
-  const runs = fakeRuns(outputs, config.capacity)
-  return yield* Layer.launch(serveHost({ config, isolation: noIsolation, objects, runs, identity }))
-}).pipe(NodeRuntime.runMain)
+  const handlers = HostProtocol.toLayer({
+    Health: () =>
+      Effect.sync(() => ({
+        hostId,
+        version: "bench",
+        // A run that has ended takes no slot, and these end as they start.
+        slots: { total: slots, used: 0 },
+        draining: false,
+        acceptsSealedObjects: true,
+        acceptsBrowser: false,
+        acceptsInputReview: false,
+        acceptsSessions: false,
+        fullIsolation: false,
+        runs: [...runs.keys()],
+        certificateExpiresAt
+      })),
+    Take: (handOff) =>
+      Effect.sync(() => {
+        if (!runs.has(handOff.runId)) runs.set(handOff.runId, lived(handOff))
+      }),
+    Watch: ({ afterSeq, runId }) =>
+      Stream.suspend(() => {
+        const run = runs.get(runId)
+        return run === undefined
+          ? Stream.fail(new RunUnknown({ runId }))
+          : Stream.fromIterable(run.events.slice(afterSeq))
+      }),
+    Cancel: () => Effect.void,
+    Forget: ({ runId }) => Effect.sync(() => void runs.delete(runId)),
+    RenewalRequest: () => Effect.succeed({ csr }),
+    Renew: () => Effect.void,
+    PinKeys: () => Effect.void,
+    Drain: () => Effect.void
+  })
+  const rpc = RpcServer.layerHttp({
+    group: HostProtocol,
+    path: "/rpc",
+    protocol: "http",
+    disableTracing: true,
+    disableFatalDefects: true
+  }).pipe(Layer.provide([handlers, RpcSerialization.layerNdjson]))
+
+  const last = (url: string) => decodeURIComponent(url.slice(url.lastIndexOf("/") + 1))
+  const bytes = Layer.mergeAll(
+    HttpRouter.add("GET", "/objects/:digest", ({ url }) =>
+      Effect.succeed(HttpServerResponse.empty({ status: objects.has(last(url)) ? 200 : 404 }))
+    ),
+    HttpRouter.add(
+      "PUT",
+      "/objects/:digest",
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const body = new Uint8Array(yield* request.arrayBuffer)
+        if (digestOf(body) !== last(request.url)) return HttpServerResponse.empty({ status: 422 })
+        objects.add(last(request.url))
+        return HttpServerResponse.empty({ status: 201 })
+      })
+    ),
+    HttpRouter.add("GET", "/runs/:runId/output", ({ url }) =>
+      Effect.sync(() => {
+        const run = runs.get(url.split("/")[2])
+        return run === undefined ? HttpServerResponse.empty({ status: 404 }) : HttpServerResponse.uint8Array(run.output)
+      })
+    )
+  )
+  const server = () =>
+    createServer({
+      key: privateKey,
+      cert: certificate,
+      ca: caChain,
+      minVersion: "TLSv1.3",
+      requestCert: true,
+      rejectUnauthorized: true
+    })
+  return yield* Layer.launch(
+    HttpRouter.serve(Layer.mergeAll(rpc, bytes), { disableLogger: true, disableListenLog: true }).pipe(
+      Layer.provide(NodeHttpServer.layer(server, { host: "127.0.0.1", port }))
+    )
+  )
+})
+
+NodeRuntime.runMain(serve)

@@ -93,7 +93,10 @@ const recordOf = (row: RunRow) => ({
   outcome: row.outcome,
   exitClass: row.exit_class,
   settledCredits: row.settled_credits,
-  usage: row.finished_at === null ? null : { turns: row.turns ?? 0, wallMs: row.wall_ms ?? 0, credits: row.usage_credits ?? 0 },
+  usage:
+    row.finished_at === null
+      ? null
+      : { turns: row.turns ?? 0, wallMs: row.wall_ms ?? 0, credits: row.usage_credits ?? 0 },
   receipt: row.receipt,
   error: row.error_class === null ? null : { class: row.error_class, message: `The run ended with ${row.exit_class}` },
   outputs: row.output_object === null ? [] : [{ name: "output.tar", bytes: row.output_bytes }],
@@ -115,7 +118,8 @@ app.get<{ Params: { id: string } }>("/api/v1/x/runs/:id", async (request, reply)
     values: ["staff", createHash("sha256").update(token).digest("hex"), new Date()]
   })
   const found = callers.rows[0]
-  if (found === undefined || !found.scopes.includes("run:read")) return reply.code(401).send({ title: "Authentication required" })
+  if (found === undefined || !found.scopes.includes("run:read"))
+    return reply.code(401).send({ title: "Authentication required" })
   const rows = await pool.query<RunRow>({ name: "run", text: run, values: [request.params.id] })
   const row = rows.rows[0]
   if (row === undefined || row.account_id !== found.account_id) return reply.code(404).send({ title: "Not found" })

@@ -16,9 +16,11 @@ const pool = 10
 /** `use` of every item, at most `concurrency` at once. */
 const inParallel = async <A>(items: ReadonlyArray<A>, use: (item: A) => Promise<void>) => {
   let next = 0
-  await Promise.all(Array.from({ length: concurrency }, async () => {
-    while (next < items.length) await use(items[next++]!)
-  }))
+  await Promise.all(
+    Array.from({ length: concurrency }, async () => {
+      while (next < items.length) await use(items[next++])
+    })
+  )
 }
 
 /** Resolves when the run's event stream tells that it runs. */
@@ -38,7 +40,10 @@ export const dispatch = async (deployment: Deployment) => {
   const seen: Array<number> = []
   for (let run = -3; run < dispatches; run++) {
     const began = performance.now()
-    const { id } = await stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", { ref: agent, task: "Say hello." })
+    const { id } = await stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", {
+      ref: agent,
+      task: "Say hello."
+    })
     await toldRunning(deployment, person, id)
     const took = performance.now() - began
     const record = await runEnded(person, id)
@@ -57,9 +62,12 @@ export const dispatch = async (deployment: Deployment) => {
 /** Runs of many accounts, each from create to settled, as fast as they go. */
 const lives = async ({ agent, stack }: Deployment) => {
   const people: Array<Person> = []
-  await inParallel(Array.from({ length: accounts }, (_, index) => `life-${index}`), async (handle) => {
-    people.push(await stack.person(handle))
-  })
+  await inParallel(
+    Array.from({ length: accounts }, (_, index) => `life-${index}`),
+    async (handle) => {
+      people.push(await stack.person(handle))
+    }
+  )
   const [node] = childrenRunning("apps/registry/src/main.ts")
   if (node === undefined) throw new Error("the registry's process is not found")
   const cpuBefore = processorMs(node)
@@ -69,17 +77,18 @@ const lives = async ({ agent, stack }: Deployment) => {
   })
   const created = performance.now() - began
   const ended = () =>
-    stack.sql<{ succeeded: number; ended: number }>((sql) =>
-      sql`
+    stack.sql<{ succeeded: number; ended: number }>(
+      (sql) =>
+        sql`
         SELECT count(*)::integer AS ended, count(*) FILTER (WHERE outcome = 'succeeded')::integer AS succeeded
         FROM runs WHERE payer LIKE 'life-%' AND status IN ('finished', 'cancelled')`
     )
-  const [end] = await until(ended, ([row]) => row!.ended === accounts, 25)
+  const [end] = await until(ended, ([row]) => row.ended === accounts, 25)
   const took = performance.now() - began
-  if (end!.succeeded !== accounts) throw new Error(`${accounts - end!.succeeded} runs did not succeed`)
+  if (end.succeeded !== accounts) throw new Error(`${accounts - end.succeeded} runs did not succeed`)
   return {
-    perSecond: accounts / took * 1000,
-    createsPerSecond: accounts / created * 1000,
+    perSecond: (accounts / took) * 1000,
+    createsPerSecond: (accounts / created) * 1000,
     /** Processor time of the registry node for one run. */
     cpuMs: (processorMs(node) - cpuBefore) / accounts
   }
@@ -105,16 +114,19 @@ const jobs = async ({ stack }: Deployment) => {
         }
       }
       await Promise.all([
-        inParallel(Array.from({ length: count }, (_, index) => index), async (index) => {
-          await boss.send(queue, { run: index, task: "Say hello." })
-        }),
+        inParallel(
+          Array.from({ length: count }, (_, index) => index),
+          async (index) => {
+            await boss.send(queue, { run: index, task: "Say hello." })
+          }
+        ),
         ...Array.from({ length: concurrency }, work)
       ])
     }
     await cycle(50)
     const began = performance.now()
     await cycle(accounts)
-    return { perSecond: accounts / (performance.now() - began) * 1000 }
+    return { perSecond: (accounts / (performance.now() - began)) * 1000 }
   } finally {
     await boss.stop({ graceful: false })
   }

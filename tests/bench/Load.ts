@@ -24,7 +24,8 @@ export interface LoadOptions {
 const hasWrk = (process.env["PATH"] ?? "").split(":").some((directory) => existsSync(`${directory}/wrk`))
 export const loadGenerator = hasWrk ? "wrk" : "autocannon (wrk is not installed; it takes more of the processor)"
 
-const headerArguments = (headers: LoadOptions["headers"]) => Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`])
+const headerArguments = (headers: LoadOptions["headers"]) =>
+  Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`])
 
 /** `812.00us`, `1.24ms` or `1.02s` in milliseconds. */
 const milliseconds = (text: string) => {
@@ -33,7 +34,14 @@ const milliseconds = (text: string) => {
 }
 
 const withWrk = async ({ connections, headers, seconds, url }: LoadOptions): Promise<LoadResult> => {
-  const { stdout } = await run("wrk", ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...headerArguments(headers), url])
+  const { stdout } = await run("wrk", [
+    "-t1",
+    `-c${connections}`,
+    `-d${seconds}s`,
+    "--latency",
+    ...headerArguments(headers),
+    url
+  ])
   const found = (pattern: RegExp) => pattern.exec(stdout)?.[1]
   return {
     requestsPerSecond: Number(found(/Requests\/sec:\s+([\d.]+)/)),
@@ -46,7 +54,16 @@ const withWrk = async ({ connections, headers, seconds, url }: LoadOptions): Pro
 const autocannon = fileURLToPath(new URL("../../node_modules/autocannon/autocannon.js", import.meta.url))
 
 const withAutocannon = async ({ connections, headers, seconds, url }: LoadOptions): Promise<LoadResult> => {
-  const { stdout } = await run(process.execPath, [autocannon, "-j", "-c", String(connections), "-d", String(seconds), ...headerArguments(headers), url])
+  const { stdout } = await run(process.execPath, [
+    autocannon,
+    "-j",
+    "-c",
+    String(connections),
+    "-d",
+    String(seconds),
+    ...headerArguments(headers),
+    url
+  ])
   const result = JSON.parse(stdout) as {
     readonly requests: { readonly average: number }
     readonly latency: { readonly p50: number; readonly p99: number }

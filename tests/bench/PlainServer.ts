@@ -5,23 +5,24 @@
 import { createReadStream, createWriteStream } from "node:fs"
 import { open, stat } from "node:fs/promises"
 import { createServer } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream/promises"
 
 const [port, path] = process.argv.slice(2) as [string, string]
 
-createServer(async (request, response) => {
-  try {
-    if (request.method === "PUT") {
-      await pipeline(request, createWriteStream(path))
-      const file = await open(path, "r")
-      await file.sync()
-      await file.close()
-      response.writeHead(201).end()
-    } else {
-      response.writeHead(200, { "content-length": (await stat(path)).size })
-      await pipeline(createReadStream(path), response)
-    }
-  } catch {
-    response.destroy()
+const answer = async (request: IncomingMessage, response: ServerResponse) => {
+  if (request.method === "PUT") {
+    await pipeline(request, createWriteStream(path))
+    const file = await open(path, "r")
+    await file.sync()
+    await file.close()
+    response.writeHead(201).end()
+  } else {
+    response.writeHead(200, { "content-length": (await stat(path)).size })
+    await pipeline(createReadStream(path), response)
   }
+}
+
+createServer((request, response) => {
+  answer(request, response).catch(() => response.destroy())
 }).listen(Number(port), "127.0.0.1")

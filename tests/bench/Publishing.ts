@@ -7,7 +7,28 @@ import { median, quantile } from "./Statistics.ts"
 const packages = 10
 const archiveBytes = 100 * 1024
 
-const syllables = ["ba", "con", "der", "fi", "gal", "hem", "in", "jor", "ka", "lun", "mar", "nes", "or", "pel", "qua", "ris", "sol", "tan", "ur", "vel"]
+const syllables = [
+  "ba",
+  "con",
+  "der",
+  "fi",
+  "gal",
+  "hem",
+  "in",
+  "jor",
+  "ka",
+  "lun",
+  "mar",
+  "nes",
+  "or",
+  "pel",
+  "qua",
+  "ris",
+  "sol",
+  "tan",
+  "ur",
+  "vel"
+]
 
 /** Prose of made-up words that compresses about as text does; `seed` makes it another text. */
 const prose = (bytes: number, seed: number) => {
@@ -18,7 +39,9 @@ const prose = (bytes: number, seed: number) => {
   }
   let text = ""
   while (text.length < bytes) {
-    const words = Array.from({ length: 6 + random(10) }, () => Array.from({ length: 1 + random(4) }, () => syllables[random(syllables.length)]).join(""))
+    const words = Array.from({ length: 6 + random(10) }, () =>
+      Array.from({ length: 1 + random(4) }, () => syllables[random(syllables.length)]).join("")
+    )
     text += `${words.join(" ")}.\n`
   }
   return text
@@ -50,7 +73,8 @@ export const publishing = async ({ person, stack }: Deployment) => {
       5
     )
     const took = performance.now() - began
-    if (end.status !== "published") throw new Error(`version ${version} is ${end.status}: ${JSON.stringify(end).slice(0, 1000)}`)
+    if (end.status !== "published")
+      throw new Error(`version ${version} is ${end.status}: ${JSON.stringify(end).slice(0, 1000)}`)
     // The first one warms the code up.
     if (version > 0) samples.push(took)
     bytes = archive.length

@@ -34,29 +34,41 @@ export const runRecordReads = async ({ agent, person, runEnded, stack }: Deploym
   const { id } = await stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", { ref: agent, task })
   await runEnded(person, id)
   const port = await freePort()
-  const other = new Child("fastify", fileURLToPath(new URL("FastifyServer.ts", import.meta.url)), {
-    DATABASE_URL: stack.databaseUrl,
-    POOL: String(pool),
-    PORT: String(port),
-    TASK: task
-  }, join(stack.directory, "logs/fastify.log"))
+  const other = new Child(
+    "fastify",
+    fileURLToPath(new URL("FastifyServer.ts", import.meta.url)),
+    {
+      DATABASE_URL: stack.databaseUrl,
+      POOL: String(pool),
+      PORT: String(port),
+      TASK: task
+    },
+    join(stack.directory, "logs/fastify.log")
+  )
   other.start()
   try {
     const path = `/api/v1/x/runs/${id}`
     const headers = { authorization: `Bearer ${person.token}` }
     const registry = { url: `${stack.urls[0]}${path}`, headers, connections, seconds }
     const fastify = { ...registry, url: `http://127.0.0.1:${port}${path}` }
-    const read = (url: string) => fetch(url, { headers }).then((answer) => answer.json(), () => undefined) as Promise<unknown>
-    const theirs = await until(() => read(fastify.url), (answer) => answer !== undefined)
+    const read = (url: string): Promise<unknown> => fetch(url, { headers }).then((answer) => answer.json())
+    const theirs = await until(
+      () => read(fastify.url).catch(() => undefined),
+      (answer) => answer !== undefined
+    )
     assert.deepEqual(theirs, await read(registry.url), "the two servers do not answer the same JSON")
 
     const [registryProcess] = childrenRunning("apps/registry/src/main.ts")
     const [fastifyProcess] = childrenRunning("bench/FastifyServer.ts")
-    if (registryProcess === undefined || fastifyProcess === undefined) throw new Error("a server's process is not found")
+    if (registryProcess === undefined || fastifyProcess === undefined)
+      throw new Error("a server's process is not found")
     const round = async (options: LoadOptions, server: number): Promise<Round> => {
       const before = processorMs(server)
       const result = await load(options)
-      return { ...result, cpuMicros: (processorMs(server) - before) * 1000 / (result.requestsPerSecond * options.seconds) }
+      return {
+        ...result,
+        cpuMicros: ((processorMs(server) - before) * 1000) / (result.requestsPerSecond * options.seconds)
+      }
     }
     const results = { registry: new Array<Round>(), fastify: new Array<Round>() }
     for (const options of [registry, fastify]) await load({ ...options, seconds: 2 })
@@ -74,7 +86,11 @@ export const runRecordReads = async ({ agent, person, runEnded, stack }: Deploym
       registry: ours,
       fastify: other,
       /** Of each round: what else the machine does falls on both halves of a round alike. */
-      ratio: median(results.registry.map(({ requestsPerSecond }, turn) => requestsPerSecond / results.fastify[turn]!.requestsPerSecond))
+      ratio: median(
+        results.registry.map(
+          ({ requestsPerSecond }, turn) => requestsPerSecond / results.fastify[turn].requestsPerSecond
+        )
+      )
     }
   } finally {
     await other.kill("SIGKILL")

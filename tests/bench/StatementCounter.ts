@@ -51,7 +51,7 @@ class Session {
       if (this.pending.length < end) return
       const message = this.pending.subarray(0, end)
       this.pending = this.pending.subarray(end)
-      if (this.started) this.message(String.fromCharCode(message[0]!), message.subarray(5))
+      if (this.started) this.message(String.fromCharCode(message[0]), message.subarray(5))
       else this.start(message)
     }
   }
@@ -94,13 +94,18 @@ export const startStatementCounter = async (postgres: string): Promise<Statement
     const upstream = connect(Number(target.port), target.hostname)
     const session = new Session((statement) => statements.push(statement))
     client.on("data", (chunk: Buffer) => session.hear(chunk))
-    for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client]
+    ] as const) {
       sockets.add(socket)
       socket.setNoDelay(true).pipe(other)
-      socket.on("error", () => other.destroy()).on("close", () => {
-        sockets.delete(socket)
-        other.destroy()
-      })
+      socket
+        .on("error", () => other.destroy())
+        .on("close", () => {
+          sockets.delete(socket)
+          other.destroy()
+        })
     }
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))

@@ -29,10 +29,17 @@ export interface StatementCounts {
 export const statementCounts = async (postgres: string): Promise<StatementCounts> => {
   const counter = await startStatementCounter(postgres)
   try {
-    const stack = await startStack({ postgres: counter.url, settings: { SERVICE_CREDITS_ALLOWANCE_STANDARD: "1000000" } })
+    const stack = await startStack({
+      postgres: counter.url,
+      settings: { SERVICE_CREDITS_ALLOWANCE_STANDARD: "1000000" }
+    })
     let host: Awaited<ReturnType<typeof startFakeHost>> | undefined
     try {
-      const ofNode = () => counter.take().filter(({ application }) => application === "registry").map(({ text }) => text)
+      const ofNode = () =>
+        counter
+          .take()
+          .filter(({ application }) => application === "registry")
+          .map(({ text }) => text)
       const person = await stack.person("bench")
       const { agent, archive } = await publishAgent(stack, person)
       const idle = async (ms: number) => {
@@ -79,9 +86,13 @@ export const statementCounts = async (postgres: string): Promise<StatementCounts
       await runEnded(stack)(person, run)
       await measure("GET /agents", () => call("GET", "/api/v1/agents?limit=20"))
       await measure("GET /agents/{ns}/{name}", () => call("GET", `/api/v1/agents/${agent}`))
-      await measure("GET /agents/{ns}/{name}/versions/{version}", () => call("GET", `/api/v1/agents/${agent}/versions/1.0.0`))
+      await measure("GET /agents/{ns}/{name}/versions/{version}", () =>
+        call("GET", `/api/v1/agents/${agent}/versions/1.0.0`)
+      )
       await measure("GET /agents/{ns}/{name}/archives/{digest}", () => download(archive))
-      await measure("POST /x/runs/inputs", () => call("POST", "/api/v1/x/runs/inputs?name=notes.txt", new TextEncoder().encode("notes")))
+      await measure("POST /x/runs/inputs", () =>
+        call("POST", "/api/v1/x/runs/inputs?name=notes.txt", new TextEncoder().encode("notes"))
+      )
       await measure("GET /x/runs/", () => call("GET", "/api/v1/x/runs/"))
       await measure("GET /x/runs/{id}", () => call("GET", `/api/v1/x/runs/${run}`))
       await measure("GET /x/runs/{id}/outputs/output.tar", () => download(`/api/v1/x/runs/${run}/outputs/output.tar`))
@@ -95,9 +106,11 @@ export const statementCounts = async (postgres: string): Promise<StatementCounts
         const made = await call<{ id: string }>("POST", "/api/v1/x/runs/", { ref: agent, task: "Say hello." })
         // Asked on another connection, so that the waiting does not count.
         while (true) {
-          const [row] = await stack.sql<{ outcome: string | null }>((sql) => sql`SELECT outcome FROM runs WHERE id = ${made.id}`)
-          if (row!.outcome === "succeeded") break
-          if (row!.outcome !== null) throw new Error(`a run ended as ${row!.outcome}`)
+          const [row] = await stack.sql<{ outcome: string | null }>(
+            (sql) => sql`SELECT outcome FROM runs WHERE id = ${made.id}`
+          )
+          if (row.outcome === "succeeded") break
+          if (row.outcome !== null) throw new Error(`a run ended as ${row.outcome}`)
           await sleep(5)
         }
         await sleep(50)
@@ -107,14 +120,17 @@ export const statementCounts = async (postgres: string): Promise<StatementCounts
           counts.set(text, (counts.get(text) ?? 0) + 1)
         }
       }
-      const idlePerSecond = waiting.length / idleMs * 1000
+      const idlePerSecond = (waiting.length / idleMs) * 1000
       return {
         routes,
-        runLife: (total - idlePerSecond * elapsed / 1000) / lives,
-        runLifeStatements: [...counts].map(([text, times]) => ({
-          text,
-          times: (times - waiting.filter((one) => one === text).length / idleMs * elapsed) / lives
-        })).filter(({ times }) => times > 0.4).sort((a, b) => b.times - a.times),
+        runLife: (total - (idlePerSecond * elapsed) / 1000) / lives,
+        runLifeStatements: [...counts]
+          .map(([text, times]) => ({
+            text,
+            times: (times - (waiting.filter((one) => one === text).length / idleMs) * elapsed) / lives
+          }))
+          .filter(({ times }) => times > 0.4)
+          .toSorted((a, b) => b.times - a.times),
         idlePerSecond
       }
     } finally {

@@ -18,12 +18,11 @@ const atMost: Readonly<Record<string, number>> = {
 
 it("the most used routes and a run's life take no more statements than they need", { timeout: 60_000 }, async () => {
   const { idlePerSecond, routes, runLife } = await statementCounts(inject("postgresUrl"))
-  expect(Object.keys(routes).sort()).toEqual(Object.keys(atMost).sort())
-  for (const [route, count] of Object.entries(routes)) {
-    expect(count, `${route} looks nothing up at all: the counter does not see it`).toBeGreaterThan(0)
-    expect(count, route).toBeLessThanOrEqual(atMost[route]!)
-  }
-  expect(runLife, "a run from create to settled").toBeGreaterThan(10)
-  expect(runLife, "a run from create to settled").toBeLessThanOrEqual(36)
-  expect(idlePerSecond, "a node and a host without work").toBeLessThanOrEqual(15)
+  expect(Object.keys(routes).toSorted()).toEqual(Object.keys(atMost).toSorted())
+  // A route that looks nothing up at all is one that the counter does not see.
+  expect(Object.entries(routes).filter(([, count]) => count === 0)).toEqual([])
+  expect(Object.entries(routes).filter(([route, count]) => count > atMost[route])).toEqual([])
+  expect(runLife).toBeGreaterThan(10)
+  expect(runLife).toBeLessThanOrEqual(36)
+  expect(idlePerSecond).toBeLessThanOrEqual(15)
 })

@@ -4,7 +4,7 @@
 export const quantile = (samples: ReadonlyArray<number>, part: number): number => {
   if (samples.length === 0) return Number.NaN
   const sorted = samples.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(part * sorted.length) - 1))]!
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(part * sorted.length) - 1))]
 }
 
 export const median = (samples: ReadonlyArray<number>): number => quantile(samples, 0.5)

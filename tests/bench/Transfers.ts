@@ -27,7 +27,7 @@ const drain = async (answer: Response) => {
 const rate = async (transfer: () => Promise<void>) => {
   const began = performance.now()
   await transfer()
-  return totalBytes / mebibyte / (performance.now() - began) * 1000
+  return (totalBytes / mebibyte / (performance.now() - began)) * 1000
 }
 
 const download = (get: () => Promise<Response>) => async () => {
@@ -39,25 +39,40 @@ export const transfers = async ({ agent, person, runEnded, stack }: Deployment) 
   const [node] = childrenRunning("apps/registry/src/main.ts")
   if (node === undefined) throw new Error("the registry's process is not found")
   const port = await freePort()
-  const plain = spawn(process.execPath, [
-    fileURLToPath(new URL("PlainServer.ts", import.meta.url)),
-    String(port),
-    join(stack.directory, "plain")
-  ], { stdio: "inherit" })
+  const plain = spawn(
+    process.execPath,
+    [fileURLToPath(new URL("PlainServer.ts", import.meta.url)), String(port), join(stack.directory, "plain")],
+    { stdio: "inherit" }
+  )
   try {
     const chunks = Array.from({ length: totalBytes / inputBytes }, () => new Uint8Array(randomBytes(inputBytes)))
     const send = (url: string, method: string, body: Uint8Array<ArrayBuffer>) =>
-      fetch(url, { method, body, headers: { authorization: `Bearer ${person.token}`, "content-type": "application/octet-stream" } })
+      fetch(url, {
+        method,
+        body,
+        headers: { authorization: `Bearer ${person.token}`, "content-type": "application/octet-stream" }
+      })
     let uploads = 0
     const sealedUpload = async () => {
-      for (const chunk of chunks) await drain(await send(`${stack.urls[0]}/api/v1/x/runs/inputs?name=part-${uploads++}.bin`, "POST", chunk))
+      for (const chunk of chunks)
+        await drain(await send(`${stack.urls[0]}/api/v1/x/runs/inputs?name=part-${uploads++}.bin`, "POST", chunk))
     }
     const plainUpload = async () => {
       for (const chunk of chunks) await drain(await send(`http://127.0.0.1:${port}`, "PUT", chunk))
     }
-    await until(() => send(`http://127.0.0.1:${port}`, "PUT", new Uint8Array(1)).then(({ ok }) => ok, () => false), (up) => up)
+    await until(
+      () =>
+        send(`http://127.0.0.1:${port}`, "PUT", new Uint8Array(1)).then(
+          ({ ok }) => ok,
+          () => false
+        ),
+      (up) => up
+    )
 
-    const { id } = await stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", { ref: agent, task: String(totalBytes) })
+    const { id } = await stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", {
+      ref: agent,
+      task: String(totalBytes)
+    })
     await runEnded(person, id)
     const sealedDownload = download(() => stack.request(person, "GET", `/api/v1/x/runs/${id}/outputs/output.tar`))
     const plainDownload = download(() => fetch(`http://127.0.0.1:${port}`))
@@ -66,7 +81,12 @@ export const transfers = async ({ agent, person, runEnded, stack }: Deployment) 
     await sealedDownload()
     const atRest = memoryOf(node).now
     resetPeakMemory(node)
-    const rates = { sealedUp: new Array<number>(), plainUp: new Array<number>(), sealedDown: new Array<number>(), plainDown: new Array<number>() }
+    const rates = {
+      sealedUp: new Array<number>(),
+      plainUp: new Array<number>(),
+      sealedDown: new Array<number>(),
+      plainDown: new Array<number>()
+    }
     await fetch(`http://127.0.0.1:${port}`, { method: "PUT", body: Buffer.concat(chunks) })
     for (let round = 0; round < rounds; round++) {
       rates.sealedDown.push(await rate(sealedDownload))

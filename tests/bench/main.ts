@@ -18,7 +18,8 @@ const whole = (value: number) => Math.round(value).toLocaleString("en")
 const tenth = (value: number) => value.toFixed(1)
 const ratio = (value: number) => value.toFixed(2)
 /** A line of words and values, the words on a grid. */
-const line = (name: string, ...values: ReadonlyArray<string>) => console.log(`   ${name.padEnd(44)}${values.map((value) => value.padStart(14)).join("")}`)
+const line = (name: string, ...values: ReadonlyArray<string>) =>
+  console.log(`   ${name.padEnd(44)}${values.map((value) => value.padStart(14)).join("")}`)
 
 type Measure = (deployment: Deployment) => Promise<{ readonly result: unknown; readonly print: () => void }>
 
@@ -30,7 +31,9 @@ const parts: Readonly<Record<string, { readonly title: string; readonly measure:
       return {
         result,
         print: () => {
-          console.log(`   ${result.loadGenerator}, ${result.connections} connections, medians of ${result.rounds} rounds in turns`)
+          console.log(
+            `   ${result.loadGenerator}, ${result.connections} connections, medians of ${result.rounds} rounds in turns`
+          )
           line("", "requests/s", "p50 ms", "p99 ms", "server CPU us")
           for (const name of ["registry", "fastify"] as const) {
             const { cpuMicros, p50Ms, p99Ms, requestsPerSecond } = result[name]
@@ -50,7 +53,11 @@ const parts: Readonly<Record<string, { readonly title: string; readonly measure:
         result: { dispatch: started, lifecycles: lives },
         print: () => {
           line(`${started.runs} runs, one at a time`, "p50 ms", "p99 ms")
-          line("created to started, by the record (aim 60)", whole(started.recorded.p50Ms), whole(started.recorded.p99Ms))
+          line(
+            "created to started, by the record (aim 60)",
+            whole(started.recorded.p50Ms),
+            whole(started.recorded.p99Ms)
+          )
           line("request to told, by the client", tenth(started.seenByClient.p50Ms), tenth(started.seenByClient.p99Ms))
           line(`${lives.count} lives, ${lives.concurrency} at once`, "per second", "node CPU ms")
           line("runs: create, claim, hand-off, end, settle", tenth(lives.runs.perSecond), tenth(lives.runs.cpuMs))
@@ -84,9 +91,18 @@ const parts: Readonly<Record<string, { readonly title: string; readonly measure:
           line("MiB/s", "sealed", "plain", "ratio")
           for (const way of ["upload", "download"] as const) {
             const { plainMiBPerSecond, ratio: part, sealedMiBPerSecond } = result[way]
-            line(way === "upload" ? "upload, five inputs of 10 MB" : "download, one output", tenth(sealedMiBPerSecond), tenth(plainMiBPerSecond), ratio(part))
+            line(
+              way === "upload" ? "upload, five inputs of 10 MB" : "download, one output",
+              tenth(sealedMiBPerSecond),
+              tenth(plainMiBPerSecond),
+              ratio(part)
+            )
           }
-          line("resident memory of the node, MiB", `before ${whole(result.memory.beforeMiB)}`, `peak ${whole(result.memory.peakMiB)}`)
+          line(
+            "resident memory of the node, MiB",
+            `before ${whole(result.memory.beforeMiB)}`,
+            `peak ${whole(result.memory.peakMiB)}`
+          )
         }
       }
     }
@@ -100,7 +116,8 @@ const parts: Readonly<Record<string, { readonly title: string; readonly measure:
         print: () => {
           for (const [route, count] of Object.entries(result.routes)) line(route, whole(count))
           line("a run from create to settled", tenth(result.runLife))
-          for (const { text, times } of result.runLifeStatements) console.log(`      ${tenth(times).padStart(4)}  ${text.slice(0, 110)}`)
+          for (const { text, times } of result.runLifeStatements)
+            console.log(`      ${tenth(times).padStart(4)}  ${text.slice(0, 110)}`)
           line("a second of a node and a host without work", tenth(result.idlePerSecond))
         }
       }
@@ -118,8 +135,13 @@ if (unknown.length > 0) {
 
 const facts = machine()
 if (!values.json) {
-  console.log(`${facts.cores} cores (${facts.processor}), ${tenth(facts.memoryGiB)} GiB, node ${facts.node}, load ${ratio(facts.load)}`)
-  if (isBusy(facts)) console.log("WARNING: this machine has other work; ratios of parts that run in turns still say something, the rest does not")
+  console.log(
+    `${facts.cores} cores (${facts.processor}), ${tenth(facts.memoryGiB)} GiB, node ${facts.node}, load ${ratio(facts.load)}`
+  )
+  if (isBusy(facts))
+    console.log(
+      "WARNING: this machine has other work; ratios of parts that run in turns still say something, the rest does not"
+    )
 }
 
 const results: Record<string, unknown> = {}
@@ -127,15 +149,17 @@ const results: Record<string, unknown> = {}
 const server = await startEmbeddedServer({ durable: true })
 let deployment: Deployment | undefined
 let stopping: Promise<void> | undefined
-const stop = () => (stopping ??= (async () => {
-  await deployment?.stop()
-  await server.stop()
-})())
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stop().finally(() => process.exit(130)))
+const stop = () =>
+  (stopping ??= (async () => {
+    await deployment?.stop()
+    await server.stop()
+  })())
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => void stop().finally(() => process.exit(130)))
 try {
   deployment = await deployOn(server.url)
   for (const name of chosen) {
-    const { measure, title } = parts[name]!
+    const { measure, title } = parts[name]
     if (!values.json) console.log(`\n(${name}) ${title}`)
     const began = performance.now()
     const { print, result } = await measure(deployment)

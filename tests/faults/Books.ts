@@ -49,7 +49,8 @@ export const rules: ReadonlyArray<Rule> = [
   {
     name: "no ledger line of a run is without its run",
     atTheEnd: false,
-    broken: (sql) => sql`SELECT reason, subject FROM ledger_lines l WHERE subject LIKE 'run:%' AND NOT EXISTS (SELECT FROM runs WHERE 'run:' || runs.id = l.subject)`
+    broken: (sql) =>
+      sql`SELECT reason, subject FROM ledger_lines l WHERE subject LIKE 'run:%' AND NOT EXISTS (SELECT FROM runs WHERE 'run:' || runs.id = l.subject)`
   },
   {
     name: "an account's ledger lines add up to its balance and to what it holds",
@@ -82,30 +83,45 @@ export const rules: ReadonlyArray<Rule> = [
   {
     name: "a run that succeeded has an output",
     atTheEnd: false,
-    broken: (sql) => sql`SELECT id FROM runs WHERE outcome = 'succeeded' AND (output_object IS NULL OR output_key IS NULL)`
+    broken: (sql) =>
+      sql`SELECT id FROM runs WHERE outcome = 'succeeded' AND (output_object IS NULL OR output_key IS NULL)`
   }
 ]
 
 /** One line for each broken rule, with the first rows that break it. */
 export const violations = (sql: SqlClient.SqlClient, options: { readonly atTheEnd: boolean }) =>
   Effect.map(
-    Effect.forEach(rules.filter((rule) => options.atTheEnd || !rule.atTheEnd), (rule) =>
-      Effect.map(rule.broken(sql), (rows) => (rows.length === 0 ? [] : [`not so: ${rule.name}: ${rows.length} times, such as ${JSON.stringify(rows.slice(0, 3))}`]))),
+    Effect.forEach(
+      rules.filter((rule) => options.atTheEnd || !rule.atTheEnd),
+      (rule) =>
+        Effect.map(rule.broken(sql), (rows) =>
+          rows.length === 0
+            ? []
+            : [`not so: ${rule.name}: ${rows.length} times, such as ${JSON.stringify(rows.slice(0, 3))}`]
+        )
+    ),
     (found) => found.flat()
   )
 
 /** The constraint that stops a second active run of an account, asked directly; undefined when nothing stops it. Changes nothing. */
 export const guardOfSecondRun = (sql: SqlClient.SqlClient) =>
-  sql.withTransaction(Effect.gen(function*() {
-    const copy = (id: string) => sql`
+  sql
+    .withTransaction(
+      Effect.gen(function* () {
+        const copy = (id: string) => sql`
       INSERT INTO runs SELECT made.* FROM (SELECT runs FROM runs ORDER BY id LIMIT 1) any_run (row), LATERAL jsonb_populate_record(any_run.row,
         jsonb_build_object('id', ${id}::text, 'status', 'queued', 'outcome', NULL, 'idempotency_key', NULL, 'account_id', 'acc_of_the_guard')) made`
-    yield* copy("run_first")
-    yield* copy("run_second")
-    return yield* Effect.fail("nothing stopped it" as const)
-  })).pipe(
-    Effect.match({
-      onSuccess: () => undefined,
-      onFailure: (error) => (error !== "nothing stopped it" && error.reason._tag === "UniqueViolation" ? error.reason.constraint : undefined)
-    })
-  )
+        yield* copy("run_first")
+        yield* copy("run_second")
+        return yield* Effect.fail("nothing stopped it" as const)
+      })
+    )
+    .pipe(
+      Effect.match({
+        onSuccess: () => undefined,
+        onFailure: (error) =>
+          error !== "nothing stopped it" && error.reason._tag === "UniqueViolation"
+            ? error.reason.constraint
+            : undefined
+      })
+    )

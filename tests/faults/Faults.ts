@@ -44,7 +44,10 @@ try {
   if (violations.length > 0) {
     console.error(`seed ${seed}: ${violations.length} violations\n${violations.join("\n")}`)
     process.exitCode = 1
-  } else console.log(`seed ${seed}: every run ended once, every hold was booked once, the books add up, no output is lost, nobody had two active runs`)
+  } else
+    console.log(
+      `seed ${seed}: every run ended once, every hold was booked once, the books add up, no output is lost, nobody had two active runs`
+    )
 } finally {
   await server.stop()
 }

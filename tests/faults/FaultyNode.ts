@@ -21,7 +21,8 @@ Layer.launch(RegistryNode).pipe(
       rmSync(file)
       process.kill(process.pid, "SIGKILL")
       return Effect.never
-    })),
+    })
+  ),
   Effect.provide(Logger.layer([Logger.consoleJson])),
   NodeRuntime.runMain
 )

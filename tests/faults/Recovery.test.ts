@@ -59,7 +59,10 @@ const openLane = async (): Promise<Lane> => {
   const person = await stack.person("robin")
   await stack.call(person, "POST", "/api/v1/agents", { namespace: "robin", name: "steps" })
   await stack.call(person, "POST", `/api/v1/agents/${agent}/versions`, form(archiveOf(scriptedAgent(agent, "1.0.0"))))
-  await until(() => stack.call(person, "GET", `/api/v1/agents/${agent}/versions/1.0.0`), ({ status }) => status === "published")
+  await until(
+    () => stack.call(person, "GET", `/api/v1/agents/${agent}/versions/1.0.0`),
+    ({ status }) => status === "published"
+  )
   return { stack, person, faultFile, last: Promise.resolve() }
 }
 
@@ -80,7 +83,12 @@ afterAll(() => Promise.all(lanes.map(({ stack }) => stack.stop())))
 
 const dieAt = async ({ faultFile, person, stack }: Lane, point: FaultPoint) => {
   const node = stack.nodes[0]!
-  const newest = async () => (await stack.sql<{ id: string; status: string }>((sql) => sql`SELECT id, status FROM runs ORDER BY created_at DESC LIMIT 1`))[0]
+  const newest = async () =>
+    (
+      await stack.sql<{ id: string; status: string }>(
+        (sql) => sql`SELECT id, status FROM runs ORDER BY created_at DESC LIMIT 1`
+      )
+    )[0]
   const before = await newest()
   const task = `\`\`\`script\n- tokens: { input: 1000, output: 500 }\n- call: fs_write\n  args: { path: out.md, content: ${point} }\n- finish: done\n\`\`\``
   const create = () => stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", { ref: agent, task })
@@ -93,13 +101,20 @@ const dieAt = async ({ faultFile, person, stack }: Lane, point: FaultPoint) => {
   const left = await newest()
   const id = left?.id === before?.id ? undefined : left?.id
   expect(id === undefined ? null : left?.status).toBe(table[point].status)
-  const lines = (await stack.sql<{ reason: string }>((sql) => sql`SELECT reason FROM ledger_lines WHERE subject = ${`run:${id}`} ORDER BY seq`)).map(({ reason }) => reason)
+  const lines = (
+    await stack.sql<{ reason: string }>(
+      (sql) => sql`SELECT reason FROM ledger_lines WHERE subject = ${`run:${id}`} ORDER BY seq`
+    )
+  ).map(({ reason }) => reason)
   expect(lines).toEqual(id === undefined ? [] : table[point].booked ? ["run_hold", "run_release", "run"] : ["run_hold"])
 
   node.start()
   await stack.ready(0)
   const run = id ?? (await create()).id
-  const ended = await until(() => stack.call(person, "GET", `/api/v1/x/runs/${run}`), ({ status }) => status === "finished" || status === "cancelled")
+  const ended = await until(
+    () => stack.call(person, "GET", `/api/v1/x/runs/${run}`),
+    ({ status }) => status === "finished" || status === "cancelled"
+  )
   expect(ended, JSON.stringify(ended)).toMatchObject({ outcome: "succeeded", settledCredits: 1 })
   const output = await stack.request(person, "GET", `/api/v1/x/runs/${run}/outputs/output.tar`)
   expect([...readTar(Buffer.from(await output.arrayBuffer())).values()].join()).toContain(point)

@@ -48,7 +48,12 @@ interface Answer {
 }
 
 interface Ended {
-  readonly run: { readonly id: string; readonly status: string; readonly outcome: string | null; readonly error: unknown }
+  readonly run: {
+    readonly id: string
+    readonly status: string
+    readonly outcome: string | null
+    readonly error: unknown
+  }
   readonly person: Person
   /** Text that the output of a success must hold. */
   readonly expected: string
@@ -59,7 +64,11 @@ interface Ended {
 export const readTar = (tar: Buffer): ReadonlyMap<string, string> => {
   const files = new Map<string, string>()
   for (let at = 0; at + 512 <= tar.length && tar[at] !== 0;) {
-    const text = (from: number, length: number) => tar.subarray(at + from, at + from + length).toString().replace(/\0.*$/su, "")
+    const text = (from: number, length: number) =>
+      tar
+        .subarray(at + from, at + from + length)
+        .toString()
+        .replace(/\0.*$/su, "")
     const size = Number.parseInt(text(124, 12), 8)
     files.set(text(0, 100), tar.subarray(at + 512, at + 512 + size).toString())
     at += 512 + Math.ceil(size / 512) * 512
@@ -84,7 +93,14 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
   })
 
   /** Asks nodes at random until one answers; what was asked may have been done by one that died. */
-  const ask = async (who: Person, luck: Chance, method: string, path: string, body?: unknown, key?: string): Promise<Answer> => {
+  const ask = async (
+    who: Person,
+    luck: Chance,
+    method: string,
+    path: string,
+    body?: unknown,
+    key?: string
+  ): Promise<Answer> => {
     while (Date.now() < deadline) {
       try {
         const bytes = body instanceof Uint8Array
@@ -98,7 +114,10 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
           },
           ...(body === undefined ? {} : { body: bytes ? Buffer.from(body) : JSON.stringify(body) })
         })
-        const read = answer.headers.get("content-type")?.includes("json") === true ? await answer.json() : Buffer.from(await answer.arrayBuffer())
+        const read =
+          answer.headers.get("content-type")?.includes("json") === true
+            ? await answer.json()
+            : Buffer.from(await answer.arrayBuffer())
         if (answer.status < 500) return { status: answer.status, body: read }
         const what = `${answer.status} of ${method} ${path.replace(/(run|inp)_[A-Z0-9]+/u, ":id")}`
         unexpected[what] = (unexpected[what] ?? 0) + 1
@@ -140,8 +159,15 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
     ]
     let inputs: ReadonlyArray<string> = []
     if (carried !== undefined) {
-      const uploaded = await ask(person, luck, "POST", "/api/v1/x/runs/inputs?name=in.txt", new TextEncoder().encode(carried))
-      if (uploaded.status !== 201) throw new Error(`an input was answered ${uploaded.status} ${JSON.stringify(uploaded.body)}`)
+      const uploaded = await ask(
+        person,
+        luck,
+        "POST",
+        "/api/v1/x/runs/inputs?name=in.txt",
+        new TextEncoder().encode(carried)
+      )
+      if (uploaded.status !== 201)
+        throw new Error(`an input was answered ${uploaded.status} ${JSON.stringify(uploaded.body)}`)
       inputs = [uploaded.body.id]
     }
     const body = { ref: agent, task: `\`\`\`script\n${script.join("\n")}\n\`\`\``, inputs }
@@ -153,7 +179,14 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
     }
     let id: string | undefined
     for (let attempt = 0; id === undefined; attempt++) {
-      const created = await ask(person, luck, "POST", "/api/v1/x/runs/", body, `storm-${options.seed}-${number}-${attempt}`)
+      const created = await ask(
+        person,
+        luck,
+        "POST",
+        "/api/v1/x/runs/",
+        body,
+        `storm-${options.seed}-${number}-${attempt}`
+      )
       if (created.status === 201) id = created.body.id as string
       else if (created.status === 409) {
         // The first attempt was cut off: its key says so until it is given up, and its run is there or not.
@@ -168,7 +201,10 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
     seen.add(id)
 
     if (twice) {
-      const second = await ask(person, luck, "POST", "/api/v1/x/runs/", { ref: agent, task: "```script\n- finish: second\n```" })
+      const second = await ask(person, luck, "POST", "/api/v1/x/runs/", {
+        ref: agent,
+        task: "```script\n- finish: second\n```"
+      })
       if (second.status === 201) {
         // Only right if the first had ended by then, which the books tell.
         seen.add(second.body.id as string)
@@ -201,7 +237,14 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
   const reap = async () => {
     const luck = chance.fork("reaper")
     const plan = victims
-      .flatMap((victim) => Array.from({ length: options.kills }, (_, time) => ({ ...victim, time, at: luck.next() * 0.77 + 0.03, pause: luck.between(200, 4_000) })))
+      .flatMap((victim) =>
+        Array.from({ length: options.kills }, (_, time) => ({
+          ...victim,
+          time,
+          at: luck.next() * 0.77 + 0.03,
+          pause: luck.between(200, 4_000)
+        }))
+      )
       .sort((one, other) => one.at - other.at)
     for (const { at, child, index, isNode, pause, time } of plan) {
       while ((ended.length < at * options.runs || busy.has(child)) && Date.now() < deadline) await sleep(20)
@@ -212,30 +255,39 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
       busy.add(child)
       await child.kill("SIGKILL")
       kills[child.name] = (kills[child.name] ?? 0) + 1
-      restarts.push((async () => {
-        await sleep(away)
-        // A node that does not reach its database in time ends; whatever runs it starts it again.
-        for (let starts = 1; !child.running; starts++) {
-          child.start()
-          if (isNode) {
-            await stack.ready(index).catch((error) => {
-              if (starts === 3) throw error
-              unexpected["start that failed"] = (unexpected["start that failed"] ?? 0) + 1
-            })
+      restarts.push(
+        (async () => {
+          await sleep(away)
+          // A node that does not reach its database in time ends; whatever runs it starts it again.
+          for (let starts = 1; !child.running; starts++) {
+            child.start()
+            if (isNode) {
+              await stack.ready(index).catch((error) => {
+                if (starts === 3) throw error
+                unexpected["start that failed"] = (unexpected["start that failed"] ?? 0) + 1
+              })
+            }
           }
-        }
-        busy.delete(child)
-      })().catch((error) => void found.push(String(error))))
+          busy.delete(child)
+        })().catch((error) => void found.push(String(error)))
+      )
     }
   }
 
   try {
     const owner = await stack.person("storm")
     await publish(owner)
-    const people = await Promise.all(Array.from({ length: options.accounts }, (_, index) => stack.person(`storm-${index}`)))
-    options.say(`${seconds().toFixed(1)} s: ${options.nodes} nodes and ${options.hosts} hosts are up, ${options.accounts} accounts begin`)
+    const people = await Promise.all(
+      Array.from({ length: options.accounts }, (_, index) => stack.person(`storm-${index}`))
+    )
+    options.say(
+      `${seconds().toFixed(1)} s: ${options.nodes} nodes and ${options.hosts} hosts are up, ${options.accounts} accounts begin`
+    )
 
-    const progress = setInterval(() => options.say(`${seconds().toFixed(1)} s: ${ended.length} of ${options.runs} runs have ended`), 5_000)
+    const progress = setInterval(
+      () => options.say(`${seconds().toFixed(1)} s: ${ended.length} of ${options.runs} runs have ended`),
+      5_000
+    )
     let next = 0
     const account = async (person: Person) => {
       const seen = new Set<string>()
@@ -245,16 +297,21 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
     clearInterval(progress)
     for (const result of done) if (result.status === "rejected") found.push(String(result.reason))
     await Promise.all(restarts)
-    for (const { child } of victims) if ((kills[child.name] ?? 0) < options.kills) found.push(`${child.name} was killed ${kills[child.name] ?? 0} times`)
+    for (const { child } of victims)
+      if ((kills[child.name] ?? 0) < options.kills)
+        found.push(`${child.name} was killed ${kills[child.name] ?? 0} times`)
     if (ended.length < options.runs) found.push(`${ended.length} of ${options.runs} runs have ended`)
 
     // What the hosts still held has to go, too: a run that was forgotten nowhere keeps a slot for ever.
-    const leftOnHosts = () => stack.hosts.flatMap((host, index) => readdirSync(join(stack.directory, `host-${index}`, "runs")).map((name) => `${host.name} still keeps ${name}`))
+    const leftOnHosts = () =>
+      stack.hosts.flatMap((host, index) =>
+        readdirSync(join(stack.directory, `host-${index}`, "runs")).map((name) => `${host.name} still keeps ${name}`)
+      )
     const collected = Date.now() + 20_000
     while (leftOnHosts().length > 0 && Date.now() < collected) await sleep(100)
     found.push(...leftOnHosts())
 
-    found.push(...await stack.runtime.runPromise(stack.query((sql) => violations(sql, { atTheEnd: true }))))
+    found.push(...(await stack.runtime.runPromise(stack.query((sql) => violations(sql, { atTheEnd: true })))))
     const guard = await stack.runtime.runPromise(stack.query(guardOfSecondRun))
     if (guard !== "runs_one_active") found.push(`a second active run of an account is stopped by ${guard}`)
 
@@ -263,19 +320,37 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
       if (run.outcome !== "succeeded") continue
       const output = await stack.request(person, "GET", `/api/v1/x/runs/${run.id}/outputs/output.tar`)
       const tar = Buffer.from(await output.arrayBuffer())
-      const written = output.status === 200 ? [...readTar(tar)].find(([name]) => name.endsWith("out.md"))?.[1] : undefined
+      const written =
+        output.status === 200 ? [...readTar(tar)].find(([name]) => name.endsWith("out.md"))?.[1] : undefined
       if (written?.includes(expected) === true) downloads++
-      else found.push(`the output of ${run.id} is lost: ${output.status}, ${[...readTar(tar).keys()].join(", ")}, ${written}`)
+      else
+        found.push(
+          `the output of ${run.id} is lost: ${output.status}, ${[...readTar(tar).keys()].join(", ")}, ${written}`
+        )
     }
     const outcomes: Record<string, number> = {}
     for (const { run } of ended) {
-      const name = run.outcome === "error" ? `error ${JSON.stringify((run.error as { class: string } | null)?.class)}` : run.outcome ?? run.status
+      const name =
+        run.outcome === "error"
+          ? `error ${JSON.stringify((run.error as { class: string } | null)?.class)}`
+          : (run.outcome ?? run.status)
       outcomes[name] = (outcomes[name] ?? 0) + 1
     }
-    const slowest = ended.toSorted((one, other) => other.seconds - one.seconds).slice(0, 5)
+    const slowest = ended
+      .toSorted((one, other) => other.seconds - one.seconds)
+      .slice(0, 5)
       .map(({ run, seconds }) => `${run.id} ${seconds.toFixed(1)} s ${run.outcome ?? run.status}`)
     if (found.length > 0) {
-      for (const { child } of victims) options.say(`--- ${child.name}\n${child.log().split("\n").filter((line) => /"(ERROR|FATAL)"|level=ERROR/u.test(line)).slice(-10).join("\n").slice(-3_000)}`)
+      for (const { child } of victims)
+        options.say(
+          `--- ${child.name}\n${child
+            .log()
+            .split("\n")
+            .filter((line) => /"(ERROR|FATAL)"|level=ERROR/u.test(line))
+            .slice(-10)
+            .join("\n")
+            .slice(-3_000)}`
+        )
     }
     return { violations: found, outcomes, kills, unexpected, downloads, slowest, seconds: seconds() }
   } finally {

@@ -49,8 +49,17 @@ export const operations: ReadonlyArray<Operation> = Object.entries<any>(document
       {
         method: method.toUpperCase(),
         path,
-        query: (operation.parameters ?? []).filter((parameter: any) => parameter.in === "query").map(({ name }: any) => name),
-        bodyType: json !== undefined ? "json" : "multipart/form-data" in content ? "form" : Object.keys(content).length > 0 ? "bytes" : "none",
+        query: (operation.parameters ?? [])
+          .filter((parameter: any) => parameter.in === "query")
+          .map(({ name }: any) => name),
+        bodyType:
+          json !== undefined
+            ? "json"
+            : "multipart/form-data" in content
+              ? "form"
+              : Object.keys(content).length > 0
+                ? "bytes"
+                : "none",
         fields: Object.keys(json?.properties ?? {})
       } satisfies Operation
     ]
@@ -99,7 +108,12 @@ export const generator = (seed: number) => {
       case 7:
         return Array.from({ length: below(30) }, () => value(depth + 1))
       default:
-        return Object.fromEntries(Array.from({ length: below(6) }, () => [pick(["a", "__proto__", "constructor", "", "ref", "name"]), value(depth + 1)]))
+        return Object.fromEntries(
+          Array.from({ length: below(6) }, () => [
+            pick(["a", "__proto__", "constructor", "", "ref", "name"]),
+            value(depth + 1)
+          ])
+        )
     }
   }
   const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
@@ -118,10 +132,16 @@ export const generator = (seed: number) => {
       case 4:
         return encode(JSON.stringify("x".repeat(2 * 1024 * 1024)))
       case 5:
-        return encode(JSON.stringify(value(0)) ?? "null").length < 3 ? encode("[]") : encode(`[${JSON.stringify(value(0))}]`)
+        return encode(JSON.stringify(value(0)) ?? "null").length < 3
+          ? encode("[]")
+          : encode(`[${JSON.stringify(value(0))}]`)
       default:
         // `{ wrong: true }` is the type of no field of the contract.
-        return encode(JSON.stringify(Object.fromEntries([...fields, "extra"].map((field) => [field, { wrong: true, more: value(1) }]))))
+        return encode(
+          JSON.stringify(
+            Object.fromEntries([...fields, "extra"].map((field) => [field, { wrong: true, more: value(1) }]))
+          )
+        )
     }
   }
 
@@ -130,19 +150,36 @@ export const generator = (seed: number) => {
     const path = operation.path.replaceAll(/\{[^}]+\}/gu, () => (random() < 0.3 ? "missing" : pick(odd)()) || "x")
     const query = operation.query.filter(() => random() < 0.7).map((name) => `${name}=${pick(odd)()}`)
     if (random() < 0.2) query.push(`${pick(odd)()}=${pick(odd)()}`)
-    const method = random() < 0.1 ? pick(["PUT", "DELETE", "PATCH", "POST", "OPTIONS", "TRACE", "PROPFIND"]) : operation.method
+    const method =
+      random() < 0.1 ? pick(["PUT", "DELETE", "PATCH", "POST", "OPTIONS", "TRACE", "PROPFIND"]) : operation.method
     const hasBody = method !== "GET" && method !== "TRACE"
-    const contentType = random() < 0.2
-      ? pick(["text/plain", "application/xml", "multipart/form-data", "multipart/form-data; boundary=", "application/json; charset=utf-16", ""])
-      : operation.bodyType === "form"
-        ? "multipart/form-data; boundary=b"
-        : operation.bodyType === "bytes"
-          ? "application/octet-stream"
-          : "application/json"
+    const contentType =
+      random() < 0.2
+        ? pick([
+            "text/plain",
+            "application/xml",
+            "multipart/form-data",
+            "multipart/form-data; boundary=",
+            "application/json; charset=utf-16",
+            ""
+          ])
+        : operation.bodyType === "form"
+          ? "multipart/form-data; boundary=b"
+          : operation.bodyType === "bytes"
+            ? "application/octet-stream"
+            : "application/json"
     const body = !hasBody
       ? undefined
       : contentType.startsWith("multipart")
-        ? encode(pick(["", "--b--", "--b\r\n\r\n--b--", "--b\r\ncontent-disposition: form-data; name=\"archive\"\r\n\r\nx\r\n--b--", "--b\r\ncontent-disposition: form-data; name=\"archive\"; filename=\"a.tgz\"\r\n\r\nnot gzip\r\n--b--"]))
+        ? encode(
+            pick([
+              "",
+              "--b--",
+              "--b\r\n\r\n--b--",
+              '--b\r\ncontent-disposition: form-data; name="archive"\r\n\r\nx\r\n--b--',
+              '--b\r\ncontent-disposition: form-data; name="archive"; filename="a.tgz"\r\n\r\nnot gzip\r\n--b--'
+            ])
+          )
         : jsonBody(operation.fields)
     // An upload's body is free; its name must not be: without one it is refused.
     const uploads = operation.bodyType === "bytes"
@@ -152,7 +189,9 @@ export const generator = (seed: number) => {
       path: search.length === 0 ? path : `${path}?${search.join("&")}`,
       headers: {
         ...(contentType === "" || !hasBody ? {} : { "content-type": contentType }),
-        ...(random() < 0.2 ? { "idempotency-key": pick(["", "k".repeat(256), "k", "☃".normalize() === "" ? "" : "%"]) } : {}),
+        ...(random() < 0.2
+          ? { "idempotency-key": pick(["", "k".repeat(256), "k", "☃".normalize() === "" ? "" : "%"]) }
+          : {}),
         ...(random() < 0.1 ? { "last-event-id": pick(["x", "-1", "1e99"]) } : {}),
         ...(random() < 0.1 ? { accept: pick(["text/html", "application/xml", "*/*;q=0"]) } : {}),
         ...(random() < 0.05 ? { cookie: pick(["session=x", "session=", "a".repeat(4_000)]) } : {}),

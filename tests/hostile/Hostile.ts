@@ -16,31 +16,34 @@ const deadlineMs = 10_000
 
 /** node:http, since fetch mends some of what is wrong here before it is sent. */
 const send = (base: URL, generated: Generated, headers: Readonly<Record<string, string>>) =>
-  new Promise<{ status: number; contentType: string; headers: NodeJS.Dict<string | ReadonlyArray<string>> }>((resolve, reject) => {
-    const call = request({
-      host: base.hostname,
-      port: base.port,
-      method: generated.method,
-      path: encodeURI(decodeLeniently(generated.path)) === "" ? "/" : generated.path,
-      headers: { ...generated.headers, ...headers },
-      timeout: deadlineMs
-    })
-    call.on("response", (response) => {
-      const { headers: answered, statusCode = 0 } = response
-      // A stream that stays open is an answer: its head is all that is looked at.
-      const finish = () => resolve({ status: statusCode, contentType: String(answered["content-type"] ?? ""), headers: answered })
-      response.resume()
-      response.on("end", finish)
-      response.on("error", finish)
-      if (String(answered["content-type"]).startsWith("text/event-stream")) {
-        call.destroy()
-        finish()
-      }
-    })
-    call.on("timeout", () => call.destroy(new Error("no answer in time")))
-    call.on("error", reject)
-    call.end(generated.body)
-  })
+  new Promise<{ status: number; contentType: string; headers: NodeJS.Dict<string | ReadonlyArray<string>> }>(
+    (resolve, reject) => {
+      const call = request({
+        host: base.hostname,
+        port: base.port,
+        method: generated.method,
+        path: encodeURI(decodeLeniently(generated.path)) === "" ? "/" : generated.path,
+        headers: { ...generated.headers, ...headers },
+        timeout: deadlineMs
+      })
+      call.on("response", (response) => {
+        const { headers: answered, statusCode = 0 } = response
+        // A stream that stays open is an answer: its head is all that is looked at.
+        const finish = () =>
+          resolve({ status: statusCode, contentType: String(answered["content-type"] ?? ""), headers: answered })
+        response.resume()
+        response.on("end", finish)
+        response.on("error", finish)
+        if (String(answered["content-type"]).startsWith("text/event-stream")) {
+          call.destroy()
+          finish()
+        }
+      })
+      call.on("timeout", () => call.destroy(new Error("no answer in time")))
+      call.on("error", reject)
+      call.end(generated.body)
+    }
+  )
 
 const decodeLeniently = (text: string) => {
   try {
@@ -61,7 +64,10 @@ const counts = (stack: Stack) =>
     ) AS counts`
   )
 
-export const runHostile = async (stack: Stack, options: { readonly seed: number; readonly requests: number }): Promise<HostileResult> => {
+export const runHostile = async (
+  stack: Stack,
+  options: { readonly seed: number; readonly requests: number }
+): Promise<HostileResult> => {
   const base = new URL(stack.urls[0]!)
   const account = await stack.person("mallory")
   const before = await counts(stack)
@@ -86,8 +92,10 @@ export const runHostile = async (stack: Stack, options: { readonly seed: number;
         byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
         if (answer.status >= 500 && answer.status !== 503) failures.push(`${answer.status}: ${shown}`)
         // Node's own parser answers what never was a request.
-        if (answer.status >= 400 && !answer.contentType.startsWith("application/problem+json")) failures.push(`${answer.status} is ${answer.contentType}: ${shown}`)
-        if (answer.headers["ratelimit-limit"] === undefined && answer.headers["x-request-id"] !== undefined) failures.push(`no rate-limit headers: ${shown}`)
+        if (answer.status >= 400 && !answer.contentType.startsWith("application/problem+json"))
+          failures.push(`${answer.status} is ${answer.contentType}: ${shown}`)
+        if (answer.headers["ratelimit-limit"] === undefined && answer.headers["x-request-id"] !== undefined)
+          failures.push(`no rate-limit headers: ${shown}`)
       } catch (error) {
         failures.push(`${(error as Error).message}: ${shown}`)
       }
@@ -95,6 +103,7 @@ export const runHostile = async (stack: Stack, options: { readonly seed: number;
   }
   await Promise.all(Array.from({ length: 8 }, worker))
   const after = await counts(stack)
-  if (JSON.stringify(before) !== JSON.stringify(after)) failures.push(`rows were stored: ${JSON.stringify(before)} -> ${JSON.stringify(after)}`)
+  if (JSON.stringify(before) !== JSON.stringify(after))
+    failures.push(`rows were stored: ${JSON.stringify(before)} -> ${JSON.stringify(after)}`)
   return { sent: options.requests, operations: operations.length, byStatus, failures }
 }

@@ -10,9 +10,18 @@ try {
   const stack = await startStack({ postgres: postgres.url })
   try {
     const started = performance.now()
-    const { byStatus, failures, operations, sent } = await runHostile(stack, { seed: Number(seed), requests: Number(requests) })
-    console.log(`seed ${seed}: ${sent} requests over ${operations} operations in ${((performance.now() - started) / 1000).toFixed(1)} s`)
-    console.log(Object.entries(byStatus).map(([status, count]) => `${status}: ${count}`).join(", "))
+    const { byStatus, failures, operations, sent } = await runHostile(stack, {
+      seed: Number(seed),
+      requests: Number(requests)
+    })
+    console.log(
+      `seed ${seed}: ${sent} requests over ${operations} operations in ${((performance.now() - started) / 1000).toFixed(1)} s`
+    )
+    console.log(
+      Object.entries(byStatus)
+        .map(([status, count]) => `${status}: ${count}`)
+        .join(", ")
+    )
     failures.slice(0, 20).forEach((failure) => console.log(`- ${failure}`))
     console.log(failures.length === 0 ? "nothing went wrong" : `${failures.length} went wrong`)
     failed = failures.length > 0

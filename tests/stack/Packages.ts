@@ -42,10 +42,18 @@ export const rawArchive = (entries: ReadonlyArray<Entry>): Uint8Array<ArrayBuffe
 
 /** The package in path order. */
 export const archiveOf = (files: PackageFiles): Uint8Array<ArrayBuffer> =>
-  rawArchive(Object.keys(files).toSorted().map((path) => ({ path, content: files[path]! })))
+  rawArchive(
+    Object.keys(files)
+      .toSorted()
+      .map((path) => ({ path, content: files[path]! }))
+  )
 
 /** An agent that follows the script of its task. */
-export const scriptedAgent = (name: string, version: string, more: { readonly manifest?: string; readonly files?: PackageFiles } = {}): PackageFiles => ({
+export const scriptedAgent = (
+  name: string,
+  version: string,
+  more: { readonly manifest?: string; readonly files?: PackageFiles } = {}
+): PackageFiles => ({
   "agent.yaml": `schemaVersion: 2
 name: ${name}
 version: ${version}

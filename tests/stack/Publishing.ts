@@ -6,7 +6,7 @@ import type { PackageFiles } from "./Packages.ts"
 import type { Person, Stack } from "./Stack.ts"
 
 /** Reads again until `done`; fails with the last value when that takes longer than `ms`. */
-export const until = async <A>(read: () => Promise<A>, done: (value: A) => boolean, ms = 20_000): Promise<A> => {
+export const until = async <A>(read: () => Promise<A>, done: (value: A) => boolean, ms = 45_000): Promise<A> => {
   const deadline = Date.now() + ms
   while (true) {
     const value = await read()
@@ -38,19 +38,29 @@ export const submit = async (stack: Stack, who: Person, files: PackageFiles): Pr
 }
 
 /** A new agent with one published version. */
-export const publish = async (stack: Stack, who: Person, files: PackageFiles, visibility: "public" | "private" = "public") => {
+export const publish = async (
+  stack: Stack,
+  who: Person,
+  files: PackageFiles,
+  visibility: "public" | "private" = "public"
+) => {
   const { name, namespace } = named(files)
   await createAgent(stack, who, `${namespace}/${name}`, visibility)
   const version = await submit(stack, who, files)
-  if (version.status !== "published") throw new Error(`${namespace}/${name} is ${version.status}: ${JSON.stringify(version.holding)}`)
+  if (version.status !== "published")
+    throw new Error(`${namespace}/${name} is ${version.status}: ${JSON.stringify(version.holding)}`)
   return version
 }
 
 /** A task that the scripted model follows. */
-export const script = (...steps: ReadonlyArray<object>) => `\`\`\`script\n${steps.map((step) => `- ${JSON.stringify(step)}`).join("\n")}\n\`\`\``
+export const script = (...steps: ReadonlyArray<object>) =>
+  `\`\`\`script\n${steps.map((step) => `- ${JSON.stringify(step)}`).join("\n")}\n\`\`\``
 
 export const runIs = (stack: Stack, who: Person, id: string, statuses: ReadonlyArray<Run["status"]>) =>
-  until(() => stack.call<Run>(who, "GET", `/api/v1/x/runs/${id}`), ({ status }) => statuses.includes(status))
+  until(
+    () => stack.call<Run>(who, "GET", `/api/v1/x/runs/${id}`),
+    ({ status }) => statuses.includes(status)
+  )
 
 /** The run as it ended. */
 export const ended = (stack: Stack, who: Person, id: string) => runIs(stack, who, id, ["finished", "cancelled"])

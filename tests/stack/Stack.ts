@@ -131,7 +131,7 @@ export const startStack = async (options: StackOptions) => {
   const databaseUrl = `${options.postgres}/${name}`
   const admin = (text: string) =>
     Effect.runPromise(
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         yield* sql.unsafe(text)
       }).pipe(Effect.provide(PgClient.layer({ url: Redacted.make(`${options.postgres}/postgres`), maxConnections: 1 })))
@@ -144,7 +144,9 @@ export const startStack = async (options: StackOptions) => {
   mkdirSync(join(directory, "objects"))
   mkdirSync(join(directory, "logs"))
 
-  const ports = await Promise.all(Array.from({ length: options.nodes ?? 1 }, async () => ({ http: await freePort(), cluster: await freePort() })))
+  const ports = await Promise.all(
+    Array.from({ length: options.nodes ?? 1 }, async () => ({ http: await freePort(), cluster: await freePort() }))
+  )
   const shared = {
     DATABASE_URL: databaseUrl,
     SERVICE_OBJECTS_DIRECTORY: join(directory, "objects"),
@@ -156,13 +158,19 @@ export const startStack = async (options: StackOptions) => {
     ...generousLimits,
     ...options.settings
   }
-  const nodes = ports.map(({ cluster, http }, index) =>
-    new Child(`registry-${index}`, options.nodeEntry ?? join(root, "apps/registry/src/main.ts"), {
-      ...shared,
-      ...options.nodeSettings?.[index],
-      SERVICE_PORT: String(http),
-      SERVICE_CLUSTER_ADDRESS: `127.0.0.1:${cluster}`
-    }, join(directory, `logs/registry-${index}.log`))
+  const nodes = ports.map(
+    ({ cluster, http }, index) =>
+      new Child(
+        `registry-${index}`,
+        options.nodeEntry ?? join(root, "apps/registry/src/main.ts"),
+        {
+          ...shared,
+          ...options.nodeSettings?.[index],
+          SERVICE_PORT: String(http),
+          SERVICE_CLUSTER_ADDRESS: `127.0.0.1:${cluster}`
+        },
+        join(directory, `logs/registry-${index}.log`)
+      )
   )
   const urls = ports.map(({ http }) => `http://127.0.0.1:${http}`)
 
@@ -189,31 +197,50 @@ export const startStack = async (options: StackOptions) => {
       Layer.provideMerge(memberships),
       Layer.provideMerge(Audit.Audit.layer),
       Layer.provideMerge(Layer.succeed(Settings.Settings, Settings.read({ environment: shared }))),
-      Layer.provideMerge(Database.layerClient({ url: Redacted.make(databaseUrl), maxConnections: 4, applicationName: "test" }))
+      Layer.provideMerge(
+        Database.layerClient({ url: Redacted.make(databaseUrl), maxConnections: 4, applicationName: "test" })
+      )
     )
   )
   const sql = <Row extends object>(statement: (sql: PgClient.PgClient) => Effect.Effect<ReadonlyArray<Row>, unknown>) =>
     runtime.runPromise(Effect.flatMap(PgClient.PgClient, (client) => Effect.orDie(statement(client))))
 
   /** An effect on the deployment's database. */
-  const query = <A, E>(effect: (sql: PgClient.PgClient) => Effect.Effect<A, E>) => Effect.flatMap(PgClient.PgClient, effect)
+  const query = <A, E>(effect: (sql: PgClient.PgClient) => Effect.Effect<A, E>) =>
+    Effect.flatMap(PgClient.PgClient, effect)
 
   const person = (handle: string, scopes: ReadonlyArray<Scope> = allScopes): Promise<Person> =>
-    runtime.runPromise(Effect.gen(function*() {
-      const { id } = yield* (yield* Accounts).ensure({
-        subject: `oidc:${handle}`,
-        email: `${handle}@people.example`,
-        emailVerified: true,
-        handle,
-        displayName: handle
+    runtime.runPromise(
+      Effect.gen(function* () {
+        const { id } = yield* (yield* Accounts).ensure({
+          subject: `oidc:${handle}`,
+          email: `${handle}@people.example`,
+          emailVerified: true,
+          handle,
+          displayName: handle
+        })
+        const session = yield* (yield* Sessions).open(id, "test")
+        const account = {
+          accountId: id,
+          handle,
+          emailVerified: true,
+          staff: false,
+          credential: { kind: "session" as const, id: session.id },
+          scopes: "all" as const
+        }
+        const { token } = yield* (yield* Tokens).create(account, { name: "test", scopes })
+        return {
+          accountId: id,
+          handle,
+          token,
+          session: { cookie: `session=${session.token}`, csrf: session.csrfToken }
+        }
       })
-      const session = yield* (yield* Sessions).open(id, "test")
-      const account = { accountId: id, handle, emailVerified: true, staff: false, credential: { kind: "session" as const, id: session.id }, scopes: "all" as const }
-      const { token } = yield* (yield* Tokens).create(account, { name: "test", scopes })
-      return { accountId: id, handle, token, session: { cookie: `session=${session.token}`, csrf: session.csrfToken } }
-    }))
+    )
   const org = (handle: string, owner: Person) =>
-    runtime.runPromise(Effect.flatMap(Orgs, (orgs) => orgs.ensure({ handle, displayName: handle, ownerId: owner.accountId })))
+    runtime.runPromise(
+      Effect.flatMap(Orgs, (orgs) => orgs.ensure({ handle, displayName: handle, ownerId: owner.accountId }))
+    )
 
   const staff = await person("sam")
   await org("staff", staff)
@@ -223,15 +250,29 @@ export const startStack = async (options: StackOptions) => {
     return fetch(`${urls[node]}${path}`, {
       method,
       headers: {
-        ...(who === null ? {} : who === staff ? { cookie: who.session.cookie, ...(changes ? { "x-csrf-token": who.session.csrf } : {}) } : { authorization: `Bearer ${who.token}` }),
-        ...(body === undefined || body instanceof FormData || body instanceof Uint8Array ? {} : { "content-type": "application/json" }),
+        ...(who === null
+          ? {}
+          : who === staff
+            ? { cookie: who.session.cookie, ...(changes ? { "x-csrf-token": who.session.csrf } : {}) }
+            : { authorization: `Bearer ${who.token}` }),
+        ...(body === undefined || body instanceof FormData || body instanceof Uint8Array
+          ? {}
+          : { "content-type": "application/json" }),
         ...(body instanceof Uint8Array ? { "content-type": "application/octet-stream" } : {})
       },
-      ...(body === undefined ? {} : { body: body instanceof FormData || body instanceof Uint8Array ? (body as FormData) : JSON.stringify(body) })
+      ...(body === undefined
+        ? {}
+        : { body: body instanceof FormData || body instanceof Uint8Array ? (body as FormData) : JSON.stringify(body) })
     })
   }
   /** The body of an answer that must be a success. */
-  const call = async <A = any>(who: Person | null, method: string, path: string, body?: unknown, node = 0): Promise<A> => {
+  const call = async <A = any>(
+    who: Person | null,
+    method: string,
+    path: string,
+    body?: unknown,
+    node = 0
+  ): Promise<A> => {
     const answer = await request(who, method, path, body, node)
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
@@ -243,18 +284,25 @@ export const startStack = async (options: StackOptions) => {
   const workDirectory = (index: number) => join("/dev/shm", `${basename(directory)}-${index}`)
   const addHost = async () => {
     const index = hosts.length
-    const { token } = await call<{ token: string }>(staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", { name: `host-${index}` })
+    const { token } = await call<{ token: string }>(staff, "POST", "/api/v1/x/runs/staff/hosts/enrolments", {
+      name: `host-${index}`
+    })
     const port = await freePort()
-    const host = new Child(`host-${index}`, join(root, "apps/host/src/main.ts"), {
-      HOST_DATA_DIR: join(directory, `host-${index}`),
-      HOST_WORK_DIR: workDirectory(index),
-      HOST_REGISTRY_URL: urls[0]!,
-      HOST_ENROLMENT_TOKEN: token,
-      HOST_LISTEN_PORT: String(port),
-      HOST_CAPACITY: String(options.slots ?? 4),
-      HOST_ALLOW_WEAK_ISOLATION: hasBubblewrap ? "false" : "true",
-      ...options.hostSettings
-    }, join(directory, `logs/host-${index}.log`))
+    const host = new Child(
+      `host-${index}`,
+      join(root, "apps/host/src/main.ts"),
+      {
+        HOST_DATA_DIR: join(directory, `host-${index}`),
+        HOST_WORK_DIR: workDirectory(index),
+        HOST_REGISTRY_URL: urls[0]!,
+        HOST_ENROLMENT_TOKEN: token,
+        HOST_LISTEN_PORT: String(port),
+        HOST_CAPACITY: String(options.slots ?? 4),
+        HOST_ALLOW_WEAK_ISOLATION: hasBubblewrap ? "false" : "true",
+        ...options.hostSettings
+      },
+      join(directory, `logs/host-${index}.log`)
+    )
     hosts.push(host)
     host.start()
     return host
@@ -266,14 +314,17 @@ export const startStack = async (options: StackOptions) => {
       if (online >= count) return
       await sleep(100)
     }
-    throw new Error(`hosts are not online:\n${hosts.map((host) => host.log().slice(-2_000)).join("\n")}\n${nodes[0]!.log().slice(-3_000)}`)
+    throw new Error(
+      `hosts are not online:\n${hosts.map((host) => host.log().slice(-2_000)).join("\n")}\n${nodes[0]!.log().slice(-3_000)}`
+    )
   }
   const stop = async () => {
     await Promise.all(hosts.map((host) => host.kill("SIGKILL")))
     await Promise.all(nodes.map((node) => node.kill("SIGTERM")))
     await runtime.dispose()
     await admin(`DROP DATABASE ${name} WITH (FORCE)`)
-    for (const path of [directory, ...hosts.map((_, index) => workDirectory(index))]) rmSync(path, { recursive: true, force: true })
+    for (const path of [directory, ...hosts.map((_, index) => workDirectory(index))])
+      rmSync(path, { recursive: true, force: true })
   }
   try {
     for (let index = 0; index < (options.hosts ?? 0); index++) await addHost()
@@ -283,7 +334,26 @@ export const startStack = async (options: StackOptions) => {
     throw error
   }
 
-  return { directory, databaseUrl, urls, nodes, hosts, addHost, hostsOnline, workDirectory, ready, staff, person, org, sql, query, request, call, stop, runtime }
+  return {
+    directory,
+    databaseUrl,
+    urls,
+    nodes,
+    hosts,
+    addHost,
+    hostsOnline,
+    workDirectory,
+    ready,
+    staff,
+    person,
+    org,
+    sql,
+    query,
+    request,
+    call,
+    stop,
+    runtime
+  }
 }
 
 export type Stack = Awaited<ReturnType<typeof startStack>>

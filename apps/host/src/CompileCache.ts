@@ -27,7 +27,7 @@ export const makeCompileCache = (config: HostConfig): Effect.Effect<void> =>
 export const fillCompileCache = (config: HostConfig): Effect.Effect<void> =>
   Effect.promise(async (interrupted) => {
     const [program, ...parameters] = config.runnerCommand
-    const child = spawn(program!, parameters, {
+    const child = spawn(program, parameters, {
       cwd: config.workDir,
       env: { NODE_COMPILE_CACHE: compileCache(config) },
       // The descriptors of a runner, with nothing on stdin.

@@ -5,7 +5,7 @@
 import { Effect, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
-import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises"
+import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 
 export interface GroupLimits {
@@ -99,11 +99,22 @@ const removeGroup = async (group: string) => {
   }
 }
 
+const groupName = () => `quickagents-${process.pid}-${randomUUID()}`
+
+/** Groups of hosts that are gone: the kernel ended what was in them, but keeps the empty groups. */
+const removeLeftovers = async ({ parent }: Hierarchy) => {
+  for (const name of await readdir(parent)) {
+    const host = /^quickagents-(\d+)-/u.exec(name)?.[1]
+    // One that is not empty is not removed.
+    if (host !== undefined && !existsSync(`/proc/${host}`)) await rmdir(join(parent, name)).catch(() => {})
+  }
+}
+
 const inHierarchies = (version: 1 | 2, hierarchies: ReadonlyArray<Hierarchy>): ControlGroups => ({
   version,
   make: (limits) =>
     Effect.gen(function* () {
-      const name = `quickagents-${randomUUID()}`
+      const name = groupName()
       const groups: Array<string> = []
       yield* Effect.acquireRelease(
         Effect.promise(async () => {
@@ -130,9 +141,9 @@ const inHierarchies = (version: 1 | 2, hierarchies: ReadonlyArray<Hierarchy>): C
 /** The machine's control groups, when this host may use them; found out by making one. */
 export const findControlGroups: Effect.Effect<ControlGroups | undefined> = Effect.gen(function* () {
   const unified = existsSync(join(root, "cgroup.controllers"))
-  const groups = unified
-    ? inHierarchies(2, yield* Effect.tryPromise(version2))
-    : inHierarchies(1, yield* Effect.try(version1))
+  const hierarchies = yield* unified ? Effect.tryPromise(version2) : Effect.try(version1)
+  yield* Effect.promise(() => Promise.all(hierarchies.map(removeLeftovers)))
+  const groups = inHierarchies(unified ? 2 : 1, hierarchies)
   yield* Effect.scoped(groups.make({ memoryBytes: 64 * 1024 * 1024, processes: 16 }))
   return groups
 }).pipe(Effect.catchCause(() => Effect.undefined))

@@ -132,7 +132,7 @@ export const openHeldRuns = (
     }
 
     const used = () => [...runs.values()].filter(({ journal }) => !journal.ended()).length
-    const sandbox = yield* keepWarm(config, isolation, {
+    const sandboxes = yield* keepWarm(config, isolation, {
       wanted: () => (draining ? 0 : Math.min(config.warmRunners, config.capacity - used())),
       quiet: () => [...runs.values()].every(({ journal }) => journal.events().length > 0)
     })
@@ -170,7 +170,7 @@ export const openHeldRuns = (
         }
         const run = yield* hold(runId)
         const lived = liveRun(
-          { sandbox, isolation, objects },
+          { sandbox: sandboxes.take, isolation, objects },
           {
             handOff,
             manifest,

@@ -21,6 +21,8 @@ describe("the host's configuration", () => {
       })
       assert.isFalse(config.allowWeakIsolation)
       assert.isAtLeast(config.capacity, 2)
+      assert.strictEqual(config.warmRunners, 1)
+      assert.strictEqual((yield* readHostConfig([], { ...minimal, HOST_WARM_RUNNERS: "0" })).warmRunners, 0)
       assert.include(config.runnerCommand, "--hosted")
       assert.include(yield* refusal({}), "HOST_DATA_DIR")
     })
@@ -48,6 +50,7 @@ describe("the host's configuration", () => {
       const table: ReadonlyArray<readonly [Record<string, string>, string]> = [
         [{ HOST_CAPACITY: "0" }, "HOST_CAPACITY"],
         [{ HOST_CAPACITY: "many" }, "HOST_CAPACITY"],
+        [{ HOST_WARM_RUNNERS: "-1" }, "HOST_WARM_RUNNERS"],
         [{ HOST_LISTEN_PORT: "70000" }, "HOST_LISTEN_PORT"],
         [{ HOST_LISTEN_ADDRESS: "0.0.0.0" }, "HOST_ADVERTISED_ADDRESS"],
         [{ HOST_ADVERTISED_ADDRESS: "host" }, "HOST_ADVERTISED_ADDRESS"],

@@ -6,7 +6,7 @@
 import { Effect, Schema, type Scope } from "effect"
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
-import { mkdir, readdir, rm, rmdir, stat, statfs } from "node:fs/promises"
+import { mkdir, readdir, readFile, rm, rmdir, stat, statfs } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { bubblewrap, namespaceArguments } from "./Bubblewrap.ts"
@@ -57,6 +57,23 @@ const inMemory = (directory: string): Effect.Effect<boolean> =>
   })
 
 /**
+ * Ends sandboxes of an earlier host process. The kernel ends a sandbox with its
+ * host, except one that bubblewrap was only just making: a process that waits
+ * for ever, with nothing of a run in it.
+ */
+const endLeftovers = async (directory: string) => {
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/u.test(name))) {
+    const command = await readFile(join("/proc", pid, "cmdline"), "utf8").catch(() => "")
+    if (!command.includes(join(directory, sandboxPrefix))) continue
+    try {
+      process.kill(Number(pid), "SIGKILL")
+    } catch {
+      // It ended by itself.
+    }
+  }
+}
+
+/**
  * Makes the work directory and deletes what runs of an earlier host process left
  * in it. False when it is not this user's alone: anyone may make a directory
  * below `/dev/shm` under a name that can be foreseen.
@@ -66,6 +83,7 @@ const openWorkDir = (directory: string) =>
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const { mode, uid } = await stat(directory)
     if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return false
+    if (process.platform === "linux") await endLeftovers(directory)
     const leftovers = (await readdir(directory)).filter((name) => name.startsWith(sandboxPrefix))
     for (const name of leftovers) await rm(join(directory, name), { recursive: true, force: true })
     return true

@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { hostedRequest } from "./HostedRun.ts"
 import type { HostConfig } from "./HostConfig.ts"
-import type { Isolation } from "./Isolation.ts"
+import { type Isolation, prepareIsolation } from "./Isolation.ts"
 import { aHost, aWaitingSandbox, eventually, sandboxesOf } from "./TestHost.ts"
 import { handOffOf, push, sealedInput, testConfig } from "./TestRegistry.ts"
 import { keepWarm } from "./WarmSandboxes.ts"
@@ -53,7 +55,7 @@ describe("a host with waiting sandboxes", () => {
   it.live("a runner that was killed while it waited is given no run", () =>
     Effect.gen(function* () {
       const { archive, client, config, exitOf } = yield* aHost({ warmRunners: 1 })
-      const [runner] = config.runnerPaths as [string]
+      const [runner] = config.runnerPaths
       yield* aWaitingSandbox(config)
       const pids = yield* eventually(() => {
         const found = processesOf(runner)
@@ -83,7 +85,23 @@ describe("a host with waiting sandboxes", () => {
       assert.notStrictEqual(yield* eventually(() => sandboxesOf(config).find((other) => other !== sandbox)), sandbox)
       yield* client.Drain()
       yield* eventually(() => (sandboxesOf(config).length === 0 ? true : undefined))
-      assert.deepStrictEqual(processesOf(config.runnerPaths[0]!), [])
+      assert.deepStrictEqual(processesOf(config.runnerPaths[0]), [])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a host's start", () => {
+  it.live("ends what an earlier process of the host left half made, and removes its directory", () =>
+    Effect.gen(function* () {
+      const config = yield* testConfig(1)
+      const left = join(config.workDir, "sandbox-0123456789abcdef")
+      mkdirSync(left)
+      const child = spawn("/bin/sh", ["-c", "read line", "sh", join(left, "workspace")])
+      const ended = once(child, "exit")
+      yield* Effect.promise(() => once(child, "spawn"))
+      yield* prepareIsolation(config)
+      assert.deepStrictEqual(yield* Effect.promise(() => ended), [null, "SIGKILL"])
+      assert.deepStrictEqual(sandboxesOf(config), [])
     }).pipe(Effect.scoped)
   )
 })
@@ -103,7 +121,7 @@ const sandboxes = (wanted: number) =>
   Effect.gen(function* () {
     const config = yield* testConfig(1)
     const state = { wanted, quiet: true }
-    const take = yield* keepWarm(config, plainProcesses, { wanted: () => state.wanted, quiet: () => state.quiet })
+    const { take } = yield* keepWarm(config, plainProcesses, { wanted: () => state.wanted, quiet: () => state.quiet })
     return { config, state, take }
   })
 
@@ -127,14 +145,14 @@ describe("waiting sandboxes", () => {
       yield* Effect.scoped(
         Effect.gen(function* () {
           const sandbox = yield* take
-          assert.strictEqual(sandbox.places.workspace, join(directory!, "workspace"))
+          assert.strictEqual(sandbox.places.workspace, join(directory, "workspace"))
           const { handOff } = handOffOf(Buffer.from("archive"), { echo: "heard" })
           yield* sandbox.give(hostedRequest(handOff, sandbox.seen, [], []))
           assert.include(yield* Stream.mkString(Stream.decodeText(sandbox.envelope)), '"echo":"heard"')
           yield* sandbox.ended
         })
       )
-      assert.isFalse(existsSync(directory!))
+      assert.isFalse(existsSync(directory))
     }).pipe(Effect.scoped)
   )
 
@@ -151,7 +169,7 @@ describe("waiting sandboxes", () => {
           return config
         })
       )
-      assert.deepStrictEqual(processesOf(config.runnerPaths[0]!), [])
+      assert.deepStrictEqual(processesOf(config.runnerPaths[0]), [])
     }).pipe(Effect.scoped)
   )
 

@@ -31,16 +31,17 @@ export interface Warmth {
   readonly quiet: () => boolean
 }
 
-/**
- * Keeps sandboxes waiting until the scope closes, and answers the effect that
- * takes one for a run: one that waits, else one that is made at that moment.
- * They are made one after the other, never two at a time.
- */
+export interface WarmSandboxes {
+  /** A sandbox for one run, until the scope closes: one that waits, else one that is made now. */
+  readonly take: Effect.Effect<Sandbox, never, Scope.Scope>
+}
+
+/** Keeps sandboxes waiting until the scope closes. They are made one after the other, never two at a time. */
 export const keepWarm = (
   config: HostConfig,
   isolation: Isolation,
   warmth: Warmth
-): Effect.Effect<Effect.Effect<Sandbox, never, Scope.Scope>, never, Scope.Scope> =>
+): Effect.Effect<WarmSandboxes, never, Scope.Scope> =>
   Effect.gen(function* () {
     const own = yield* Effect.scope
     const prepare = prepareSandbox(config, isolation)
@@ -90,5 +91,7 @@ export const keepWarm = (
       }).pipe(making.withPermits(1)),
       (taken, exit) => (taken === undefined ? Effect.void : Scope.close(taken.scope, exit))
     )
-    return Effect.flatMap(takeWaiting, (taken) => (taken === undefined ? prepare : Effect.succeed(taken.sandbox)))
+    return {
+      take: Effect.flatMap(takeWaiting, (taken) => (taken === undefined ? prepare : Effect.succeed(taken.sandbox)))
+    }
   })

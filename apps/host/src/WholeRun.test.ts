@@ -5,6 +5,7 @@ import { Tar } from "effect/encoding"
 import { startHost } from "./Host.ts"
 import { readHostConfig } from "./HostConfig.ts"
 import { outputContext } from "./SealedOutput.ts"
+import { aWaitingSandbox } from "./TestHost.ts"
 import {
   archiveOf,
   attest,
@@ -41,7 +42,7 @@ describe("the project's own runner on a host", () => {
         const made = yield* testConfig(port)
         // The runner that a host starts when nothing else is configured.
         const { runnerCommand, runnerPaths } = yield* readHostConfig([], { HOST_DATA_DIR: made.dataDir })
-        const config = { ...made, runnerCommand, runnerPaths }
+        const config = { ...made, warmRunners: 1, runnerCommand, runnerPaths }
         const registry = yield* makeRegistry
         yield* placeIdentity(registry, config.dataDir)
         yield* startHost(config).pipe(Effect.provide(Logger.layer([])))
@@ -59,6 +60,8 @@ describe("the project's own runner on a host", () => {
         const { handOff, recipient } = handOffOf(archive, {}, { task: script, inputs: [input.input], attestation })
         yield* client.PinKeys({ keys: [attest("acme/notes@1.0.0", archive).pinnedKey] })
         const stranger = { ...handOff, runId: newRunId() }
+        // Both runs get a runner that was started before there was a run for it.
+        yield* aWaitingSandbox(config)
         yield* client.Take(stranger)
         const refused = (yield* Stream.runCollect(client.Watch({ runId: stranger.runId, afterSeq: 0 }))).at(-1)!
         assert("event" in refused && refused.event.type === "exited")
@@ -66,6 +69,7 @@ describe("the project's own runner on a host", () => {
 
         yield* client.PinKeys({ keys: [pinnedKey] })
         yield* push(registry, port, input.sealed)
+        yield* aWaitingSandbox(config)
         yield* client.Take(handOff)
         const items = yield* Stream.runCollect(client.Watch({ runId: handOff.runId, afterSeq: 0 }))
         const events = items.flatMap((item) => ("seq" in item ? [item.event] : []))

@@ -111,12 +111,16 @@ export const packDirectory = Effect.fn("archive/packDirectory")(function* (
   const opened = openPackage(archive, defaultArchiveLimits)
   if (Result.isFailure(opened)) {
     return yield* new PackageInvalid({
-      problems: opened.failure.problems.map(({ file, message }) => (file === undefined ? message : `${file}: ${message}`))
+      problems: opened.failure.problems.map(({ file, message }) =>
+        file === undefined ? message : `${file}: ${message}`
+      )
     })
   }
   const { digest, files, manifest, manifestSource } = opened.success
   if (manifest === undefined) {
-    const found = manifestSource?.problems.map(({ line, message, path }) => `agent.yaml:${line}: ${path === "" ? "" : `${path}: `}${message}`)
+    const found = manifestSource?.problems.map(
+      ({ line, message, path }) => `agent.yaml:${line}: ${path === "" ? "" : `${path}: `}${message}`
+    )
     return yield* new PackageInvalid({ problems: found ?? ["there is no agent.yaml at its top, or it is not text"] })
   }
   return { manifest, files: files.map(({ bytes, path }) => ({ path, bytes: bytes.length })), archive, digest }

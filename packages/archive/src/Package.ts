@@ -126,7 +126,10 @@ const toFile = (entry: TarEntry): PackageFile => ({
 })
 
 /** Opens a whole archive in memory. Never unpacks more than `limits` allow. */
-export const openPackage = (archive: Uint8Array, limits: ArchiveLimits): Result.Result<ReleasePackage, ArchiveRefused> => {
+export const openPackage = (
+  archive: Uint8Array,
+  limits: ArchiveLimits
+): Result.Result<ReleasePackage, ArchiveRefused> => {
   const refused = (problems: ReadonlyArray<TarProblem>) =>
     Result.fail(new ArchiveRefused({ problems: problems.slice(0, 100) }))
   if (archive.length > limits.archiveMaxBytes) {

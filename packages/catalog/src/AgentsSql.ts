@@ -1,5 +1,15 @@
 /** Rows of agents and versions. State changes name the state they leave and write their event with them. */
-import type { DsseEnvelope, Finding, Manifest, Mode, PipelineProgress, ScanReport, Severity, Verdict, VersionStatus } from "@quickagents/schema"
+import type {
+  DsseEnvelope,
+  Finding,
+  Manifest,
+  Mode,
+  PipelineProgress,
+  ScanReport,
+  Severity,
+  Verdict,
+  VersionStatus
+} from "@quickagents/schema"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Grant } from "./AgentsPolicy.ts"
@@ -13,6 +23,8 @@ export interface AgentRow {
   readonly builtin: string | null
   readonly createdAt: Date
   readonly updatedAt: Date
+  readonly retiredAt: Date | null
+  readonly visibilityBefore: "public" | "private" | null
   readonly latestVersion: string | null
   readonly modes: ReadonlyArray<Mode> | null
 }
@@ -58,12 +70,13 @@ export interface ScanOutcome {
   readonly attestation: typeof DsseEnvelope.Type | null
 }
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const one = <A>(rows: ReadonlyArray<A>): A | null => rows[0] ?? null
 
   const agentColumns = sql.literal(`
     a.id, a.namespace, a.name, a.description, a.visibility, a.builtin, a.created_at, a.updated_at,
+    a.retired_at, a.visibility_before,
     latest.version AS latest_version, latest.manifest -> 'modes' AS modes`)
   const latestJoin = sql.literal(`
     LEFT JOIN LATERAL (
@@ -73,10 +86,14 @@ const make = Effect.gen(function*() {
     v.id, v.agent_id, a.namespace, a.name, a.visibility, a.builtin, v.version, v.status, v.archive_digest, v.archive_bytes,
     v.manifest_schema_version, v.manifest, v.scan_status, v.verdict, v.finding_counts, v.holding, v.attestation IS NOT NULL AS signed,
     v.source_kind, v.source_commit, v.submitted_by, coalesce(s.handle, 'deleted') AS submitter, v.created_at, v.published_at`)
-  const versionFrom = sql.literal("versions v JOIN agents a ON a.id = v.agent_id LEFT JOIN accounts s ON s.id = v.submitted_by")
+  const versionFrom = sql.literal(
+    "versions v JOIN agents a ON a.id = v.agent_id LEFT JOIN accounts s ON s.id = v.submitted_by"
+  )
 
   const agent = (namespace: string, name: string) =>
-    sql<AgentRow>`SELECT ${agentColumns} FROM agents a ${latestJoin} WHERE a.namespace = ${namespace} AND a.name = ${name}`.pipe(Effect.map(one))
+    sql<AgentRow>`SELECT ${agentColumns} FROM agents a ${latestJoin} WHERE a.namespace = ${namespace} AND a.name = ${name} AND a.deleted_at IS NULL`.pipe(
+      Effect.map(one)
+    )
 
   /** The condition under which `viewer` may read the agent `a`. */
   const readable = (accountId: string | null, privateToo: boolean) =>
@@ -86,13 +103,23 @@ const make = Effect.gen(function*() {
           OR EXISTS (SELECT FROM namespaces n WHERE n.handle = a.namespace AND n.owner_id = ${accountId})
           OR EXISTS (SELECT FROM namespaces n JOIN members m ON m.org_id = n.owner_id WHERE n.handle = a.namespace AND m.account_id = ${accountId} AND m.active)
           OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = a.id AND g.account_id = ${accountId}))`
-  const order = (sort: "name" | "newest") => sql.literal(sort === "name" ? "a.namespace, a.name" : "a.created_at DESC, a.id DESC")
+  const orders = {
+    name: "a.namespace, a.name",
+    newest: "a.created_at DESC, a.id DESC",
+    submitted: "a.submitted_at DESC NULLS LAST, a.id DESC",
+    installs: "(SELECT count(*) FROM install_log l WHERE l.agent_id = a.id) DESC, a.id DESC"
+  }
+  const order = (sort: keyof typeof orders) => sql.literal(orders[sort])
   const notSuspended = sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = a.namespace AND o.state = 'suspended')`
 
   return {
     agent,
+    /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
+    readableBy: (accountId: string) => sql`(${readable(accountId, true)} AND ${notSuspended})`,
     grant: (agentId: string, accountId: string) =>
-      sql<{ level: Exclude<Grant, null> }>`SELECT level FROM agent_grants WHERE agent_id = ${agentId} AND account_id = ${accountId}`.pipe(
+      sql<{
+        level: Exclude<Grant, null>
+      }>`SELECT level FROM agent_grants WHERE agent_id = ${agentId} AND account_id = ${accountId}`.pipe(
         Effect.map((rows): Grant => rows[0]?.level ?? null)
       ),
     list: (filter: {
@@ -101,7 +128,8 @@ const make = Effect.gen(function*() {
       readonly namespace?: string | undefined
       readonly q?: string | undefined
       readonly mode?: Mode | undefined
-      readonly sort: "name" | "newest"
+      readonly state?: "active" | "retired" | undefined
+      readonly sort: keyof typeof orders
       readonly offset: number
       readonly limit: number
     }) =>
@@ -109,23 +137,28 @@ const make = Effect.gen(function*() {
       sql<AgentRow & { readonly total: number }>`
         WITH page AS (
           SELECT a.id, count(*) OVER ()::integer AS total FROM agents a ${filter.mode === undefined ? sql.literal("") : latestJoin}
-          WHERE ${
-        sql.and([
-          readable(filter.accountId, filter.privateToo),
-          notSuspended,
-          ...(filter.namespace === undefined ? [] : [sql`a.namespace = ${filter.namespace}`]),
-          ...(filter.q === undefined || filter.q === ""
-            ? []
-            : [sql`(a.namespace || '/' || a.name || ' ' || a.description) ILIKE ${`%${filter.q.replace(/[\\%_]/g, "\\$&")}%`}`]),
-          ...(filter.mode === undefined ? [] : [sql`latest.manifest -> 'modes' ? ${filter.mode}`])
-        ])
-      } ORDER BY ${order(filter.sort)} LIMIT ${filter.limit} OFFSET ${filter.offset}
+          WHERE ${sql.and([
+            readable(filter.accountId, filter.privateToo),
+            notSuspended,
+            sql`a.deleted_at IS NULL`,
+            ...(filter.state === undefined
+              ? []
+              : [filter.state === "retired" ? sql`a.retired_at IS NOT NULL` : sql`a.retired_at IS NULL`]),
+            ...(filter.namespace === undefined ? [] : [sql`a.namespace = ${filter.namespace}`]),
+            ...(filter.q === undefined || filter.q === ""
+              ? []
+              : [
+                  sql`(a.namespace || '/' || a.name || ' ' || a.description) ILIKE ${`%${filter.q.replace(/[\\%_]/g, "\\$&")}%`}`
+                ]),
+            ...(filter.mode === undefined ? [] : [sql`latest.manifest -> 'modes' ? ${filter.mode}`])
+          ])} ORDER BY ${order(filter.sort)} LIMIT ${filter.limit} OFFSET ${filter.offset}
         )
         SELECT ${agentColumns}, page.total FROM page JOIN agents a ON a.id = page.id ${latestJoin} ORDER BY ${order(filter.sort)}`,
     countIn: (namespace: string) =>
       sql<{ all: number; private: number }>`
-        SELECT count(*)::integer AS all, count(*) FILTER (WHERE visibility = 'private')::integer AS private FROM agents WHERE namespace = ${namespace}`
-        .pipe(Effect.map(([row]) => row)),
+        SELECT count(*)::integer AS all, count(*) FILTER (WHERE visibility = 'private' AND retired_at IS NULL)::integer AS private FROM agents WHERE namespace = ${namespace} AND deleted_at IS NULL`.pipe(
+        Effect.map(([row]) => row)
+      ),
     insertAgent: (row: {
       readonly id: string
       readonly namespace: string
@@ -135,23 +168,64 @@ const make = Effect.gen(function*() {
       readonly createdBy: string
       readonly createdAt: Date
     }) => sql`INSERT INTO agents ${sql.insert({ ...row, updatedAt: row.createdAt })}`,
-    patchAgent: (id: string, change: { readonly description?: string; readonly visibility?: "public" | "private" }, now: Date) =>
-      sql`UPDATE agents SET ${sql.update({ ...change, updatedAt: now })} WHERE id = ${id}`,
+    patchAgent: (
+      id: string,
+      change: {
+        readonly description?: string
+        readonly visibility?: "public" | "private"
+        readonly builtin?: string | null
+      },
+      now: Date
+    ) => sql`UPDATE agents SET ${sql.update({ ...change, updatedAt: now })} WHERE id = ${id}`,
+    /** True also for a tombstone. */
+    nameHeld: (namespace: string, name: string) =>
+      sql`SELECT 1 FROM agents WHERE namespace = ${namespace} AND name = ${name} AND deleted_at IS NOT NULL`.pipe(
+        Effect.map((rows) => rows.length === 1)
+      ),
+    retire: (id: string, now: Date) =>
+      sql`UPDATE agents SET retired_at = ${now}, visibility_before = visibility, visibility = 'private', updated_at = ${now}
+        WHERE id = ${id} AND retired_at IS NULL AND deleted_at IS NULL RETURNING id`.pipe(
+        Effect.map((rows) => rows.length === 1)
+      ),
+    restore: (id: string, now: Date) =>
+      sql`UPDATE agents SET retired_at = NULL, visibility = visibility_before, visibility_before = NULL, updated_at = ${now}
+        WHERE id = ${id} AND retired_at IS NOT NULL AND deleted_at IS NULL RETURNING id`.pipe(
+        Effect.map((rows) => rows.length === 1)
+      ),
+    versionStates: (id: string) =>
+      sql<{ status: VersionStatus }>`SELECT DISTINCT status FROM versions WHERE agent_id = ${id}`.pipe(
+        Effect.map((rows) => rows.map(({ status }) => status))
+      ),
+    /** An agent that has versions leaves a tombstone that holds its name. */
+    bury: (id: string, now: Date) =>
+      sql`UPDATE agents SET deleted_at = ${now}, visibility = 'private', updated_at = ${now} WHERE id = ${id} AND deleted_at IS NULL`,
+    remove: Effect.fnUntraced(function* (id: string) {
+      for (const table of ["agent_grants", "agent_stars", "install_log"])
+        yield* sql`DELETE FROM ${sql(table)} WHERE agent_id = ${id}`
+      yield* sql`DELETE FROM agents WHERE id = ${id}`
+    }),
+    stats: (id: string, since: Date) =>
+      sql<{ installsTotal: number; installs30d: number; stars: number }>`
+        SELECT (SELECT count(*)::integer FROM install_log WHERE agent_id = ${id}) AS installs_total,
+          (SELECT count(*)::integer FROM install_log WHERE agent_id = ${id} AND at > ${since}) AS installs30d,
+          (SELECT count(*)::integer FROM agent_stars WHERE agent_id = ${id}) AS stars`.pipe(Effect.map(([row]) => row)),
     /** Serializes what counts agents of a namespace or versions of an agent, for the rest of the transaction. */
     lock: (subject: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${subject}, 0))`,
 
     version: (namespace: string, name: string, version: string) =>
-      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE a.namespace = ${namespace} AND a.name = ${name} AND v.version = ${version}`.pipe(
+      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE a.namespace = ${namespace} AND a.name = ${name} AND a.deleted_at IS NULL AND v.version = ${version}`.pipe(
         Effect.map(one)
       ),
-    versionById: (id: string) => sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.id = ${id}`.pipe(Effect.map(one)),
+    versionById: (id: string) =>
+      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.id = ${id}`.pipe(Effect.map(one)),
     latestPublished: (namespace: string, name: string) =>
       sql<VersionRow>`
-        SELECT ${versionColumns} FROM ${versionFrom} WHERE a.namespace = ${namespace} AND a.name = ${name} AND v.status = 'published'
+        SELECT ${versionColumns} FROM ${versionFrom} WHERE a.namespace = ${namespace} AND a.name = ${name} AND a.deleted_at IS NULL AND v.status = 'published'
         ORDER BY v.published_at DESC, v.id DESC LIMIT 1`.pipe(Effect.map(one)),
     byArchive: (agentId: string, digest: string) =>
-      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.agent_id = ${agentId} AND v.archive_digest = ${digest} ORDER BY v.created_at DESC LIMIT 1`
-        .pipe(Effect.map(one)),
+      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.agent_id = ${agentId} AND v.archive_digest = ${digest} ORDER BY v.created_at DESC LIMIT 1`.pipe(
+        Effect.map(one)
+      ),
     versions: (agentId: string, all: boolean, offset: number, limit: number) =>
       sql<VersionRow & { readonly total: number }>`
         SELECT ${versionColumns}, count(*) OVER ()::integer AS total FROM ${versionFrom}
@@ -160,9 +234,13 @@ const make = Effect.gen(function*() {
     inReview: (limit: number) =>
       sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.status = 'needs_review' ORDER BY v.created_at, v.id LIMIT ${limit}`,
     holdsArchive: (digest: string) =>
-      sql`SELECT 1 FROM versions WHERE archive_digest = ${digest} LIMIT 1`.pipe(Effect.map((rows) => rows.length === 1)),
+      sql`SELECT 1 FROM versions WHERE archive_digest = ${digest} LIMIT 1`.pipe(
+        Effect.map((rows) => rows.length === 1)
+      ),
     submittedSince: (agentId: string, since: Date) =>
-      sql<{ count: number }>`SELECT count(*)::integer AS count FROM versions WHERE agent_id = ${agentId} AND created_at > ${since}`.pipe(
+      sql<{
+        count: number
+      }>`SELECT count(*)::integer AS count FROM versions WHERE agent_id = ${agentId} AND created_at > ${since}`.pipe(
         Effect.map(([row]) => row.count)
       ),
     insertVersion: (row: {
@@ -176,10 +254,18 @@ const make = Effect.gen(function*() {
       readonly sourceCommit: string | null
       readonly submittedBy: string
       readonly createdAt: Date
-    }) => sql`INSERT INTO versions ${sql.insert({ ...row, status: "scanning", scanStatus: "pending", progressedAt: row.createdAt })}`,
+    }) =>
+      Effect.andThen(
+        sql`INSERT INTO versions ${sql.insert({ ...row, status: "scanning", scanStatus: "pending", progressedAt: row.createdAt })}`,
+        sql`UPDATE agents SET submitted_at = ${row.createdAt} WHERE id = ${row.agentId}`
+      ),
 
     signatures: (id: string) =>
-      sql<{ report: ScanReport | null; reportEnvelope: typeof DsseEnvelope.Type | null; attestation: typeof DsseEnvelope.Type | null }>`
+      sql<{
+        report: ScanReport | null
+        reportEnvelope: typeof DsseEnvelope.Type | null
+        attestation: typeof DsseEnvelope.Type | null
+      }>`
         SELECT report, report_envelope, attestation FROM versions WHERE id = ${id}`.pipe(Effect.map(one)),
     /** The grants of the release before, for what a new version widens. */
     lastPublishedManifest: (agentId: string) =>
@@ -218,8 +304,9 @@ const make = Effect.gen(function*() {
           WHERE id = ${id} AND status = 'scanning' RETURNING id, event_seq
         )
         INSERT INTO version_events (version_id, seq, event, data)
-        SELECT id, event_seq, 'status', ${json({ status: outcome.status, verdict: outcome.verdict, at: now.toISOString() })}::jsonb FROM moved RETURNING seq`
-        .pipe(Effect.map((rows) => rows.length === 1)),
+        SELECT id, event_seq, 'status', ${json({ status: outcome.status, verdict: outcome.verdict, at: now.toISOString() })}::jsonb FROM moved RETURNING seq`.pipe(
+        Effect.map((rows) => rows.length === 1)
+      ),
     /** A pipeline that did not end in time, to a person. */
     concludeBroken: (id: string, holding: ReadonlyArray<Finding>, now: Date) =>
       sql`
@@ -238,7 +325,9 @@ const make = Effect.gen(function*() {
           UPDATE versions SET event_seq = event_seq + 1, progressed_at = ${now} WHERE id = ${id} AND status = 'scanning' RETURNING id, event_seq
         )
         INSERT INTO version_events (version_id, seq, event, data)
-        SELECT id, event_seq, ${event}::text, ${json(data)}::jsonb FROM next RETURNING seq`.pipe(Effect.map((rows) => rows.length === 1)),
+        SELECT id, event_seq, ${event}::text, ${json(data)}::jsonb FROM next RETURNING seq`.pipe(
+        Effect.map((rows) => rows.length === 1)
+      ),
     events: (id: string, after: number) =>
       sql<{ seq: number; event: "stage" | "status"; data: Record<string, unknown> }>`
         SELECT seq, event, data FROM version_events WHERE version_id = ${id} AND seq > ${after} ORDER BY seq LIMIT 500`,
@@ -252,7 +341,9 @@ const make = Effect.gen(function*() {
       ),
     /** Scans without progress since `before`: oldest first. */
     idleScans: (before: Date, limit: number) =>
-      sql<{ id: string }>`SELECT id FROM versions WHERE status = 'scanning' AND progressed_at < ${before} ORDER BY progressed_at LIMIT ${limit}`,
+      sql<{
+        id: string
+      }>`SELECT id FROM versions WHERE status = 'scanning' AND progressed_at < ${before} ORDER BY progressed_at LIMIT ${limit}`,
     /** Scans of versions that were submitted before `before`, whether they get on or not. */
     scansOlderThan: (before: Date, limit: number) =>
       sql<{ id: string; namespace: string; ref: string }>`

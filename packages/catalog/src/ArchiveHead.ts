@@ -10,7 +10,9 @@ import { createGunzip } from "node:zlib"
 import { parse } from "yaml"
 
 /** The archive cannot be read far enough to know what it claims to be. */
-export class ArchiveUnreadable extends Schema.TaggedError<ArchiveUnreadable>()("ArchiveUnreadable", { message: Schema.String }) {}
+export class ArchiveUnreadable extends Schema.TaggedError<ArchiveUnreadable>()("ArchiveUnreadable", {
+  message: Schema.String
+}) {}
 
 export interface ArchiveHead {
   readonly name: string
@@ -37,7 +39,8 @@ const findManifest = async (path: string): Promise<Buffer> => {
   try {
     for await (const chunk of unzipped as AsyncIterable<Buffer>) {
       unpacked += chunk.length
-      if (unpacked > maxUnpackedBytes) throw new ArchiveUnreadable({ message: "The archive unpacks to more than is read" })
+      if (unpacked > maxUnpackedBytes)
+        throw new ArchiveUnreadable({ message: "The archive unpacks to more than is read" })
       pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
       while (true) {
         if (skip > 0) {
@@ -57,7 +60,8 @@ const findManifest = async (path: string): Promise<Buffer> => {
         const isNested = textOf(header.subarray(345, 500)) !== ""
         if (name === "") throw new ArchiveUnreadable({ message: `The archive has no ${manifestFile} at its top` })
         const size = Number.parseInt(textOf(header.subarray(124, 136)).trim() || "0", 8)
-        if (!Number.isSafeInteger(size) || size < 0) throw new ArchiveUnreadable({ message: "The archive is not a tar" })
+        if (!Number.isSafeInteger(size) || size < 0)
+          throw new ArchiveUnreadable({ message: "The archive is not a tar" })
         const type = String.fromCharCode(header[156])
         if (!isNested && (name === manifestFile || name === `./${manifestFile}`) && (type === "0" || type === "\0")) {
           if (size > maxManifestBytes) throw new ArchiveUnreadable({ message: `${manifestFile} has more than 64 KiB` })
@@ -67,7 +71,9 @@ const findManifest = async (path: string): Promise<Buffer> => {
     }
     throw new ArchiveUnreadable({ message: `The archive has no ${manifestFile} at its top` })
   } catch (error) {
-    throw error instanceof ArchiveUnreadable ? error : new ArchiveUnreadable({ message: "The archive is not a gzip tar" })
+    throw error instanceof ArchiveUnreadable
+      ? error
+      : new ArchiveUnreadable({ message: "The archive is not a gzip tar" })
   } finally {
     unzipped.destroy()
     source.destroy()
@@ -83,14 +89,19 @@ const claimOf = (yaml: Buffer): ArchiveHead => {
     throw new ArchiveUnreadable({ message: `${manifestFile} is not YAML` })
   }
   const { input, major } = fromV1(parsed)
-  const { name, version } = (typeof input === "object" && input !== null ? input : {}) as { name?: unknown; version?: unknown }
+  const { name, version } = (typeof input === "object" && input !== null ? input : {}) as {
+    name?: unknown
+    version?: unknown
+  }
   if (typeof name !== "string") throw new ArchiveUnreadable({ message: `${manifestFile} has no name` })
-  if (typeof version !== "string") throw new ArchiveUnreadable({ message: `${manifestFile} has no version, or one that YAML reads as a number` })
+  if (typeof version !== "string")
+    throw new ArchiveUnreadable({ message: `${manifestFile} has no version, or one that YAML reads as a number` })
   return { name, version, manifestSchemaVersion: major }
 }
 
 export const readArchiveHead = (path: string): Effect.Effect<ArchiveHead, ArchiveUnreadable> =>
   Effect.tryPromise({
     try: async () => claimOf(await findManifest(path)),
-    catch: (error) => error instanceof ArchiveUnreadable ? error : new ArchiveUnreadable({ message: "The archive cannot be read" })
+    catch: (error) =>
+      error instanceof ArchiveUnreadable ? error : new ArchiveUnreadable({ message: "The archive cannot be read" })
   })

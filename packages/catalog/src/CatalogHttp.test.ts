@@ -15,7 +15,7 @@ import {
 } from "@quickagents/platform"
 import { layerDatabase } from "@quickagents/platform/testing"
 import { AgentChangesGroup, AgentReadsGroup, PlatformGroup, ReviewGroup } from "@quickagents/schema"
-import type { Manifest, Scope, VersionStatus } from "@quickagents/schema"
+import type { Scope, VersionStatus } from "@quickagents/schema"
 import { Clock, Effect, FileSystem, Layer, Logger } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApi, HttpApiBuilder } from "effect/http-api"
@@ -23,9 +23,14 @@ import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import { gzipSync } from "node:zlib"
-import { Agents, AgentsSql, CatalogHttp, migrations, ScanStarter, Versions } from "./index.ts"
+import { Agents, AgentsSql, CatalogHttp, Installs, migrations, ScanStarter, Versions } from "./index.ts"
+import { archiveOf, digestOf, manifestOf, packed as packedEntries, tarEntry } from "./TestArchives.ts"
 
-class TestApi extends HttpApi.make("registry").add(AgentReadsGroup).add(AgentChangesGroup).add(ReviewGroup).add(PlatformGroup) {}
+class TestApi extends HttpApi.make("registry")
+  .add(AgentReadsGroup)
+  .add(AgentChangesGroup)
+  .add(ReviewGroup)
+  .add(PlatformGroup) {}
 
 const standard = Settings.read({ environment: { DATABASE_URL: "postgres://test" } })
 const settings: Settings.Values = {
@@ -46,19 +51,21 @@ const started: Array<string> = []
 const NotedStarts = Layer.succeed(ScanStarter, { start: (id: string) => Effect.sync(() => void started.push(id)) })
 
 const Objects = Layer.unwrap(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     return DirectoryObjectStore.layer({ directory: yield* fs.makeTempDirectoryScoped() })
   })
 )
 
-const services = Versions.layer.pipe(
+const services = Layer.mergeAll(Versions.layer, Installs.layer).pipe(
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, NotedStarts, Orgs.layer)),
   Layer.provideMerge(Identity.layer),
   Layer.provideMerge(memberships),
   Layer.provideMerge(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer, Notifications.layer, Objects)),
-  Layer.provideMerge(layerDatabase({ ...platformMigrations, ...Identity.migrations, ...orgsMigrations, ...migrations })),
+  Layer.provideMerge(
+    layerDatabase({ ...platformMigrations, ...Identity.migrations, ...orgsMigrations, ...migrations })
+  ),
   Layer.provideMerge(Layer.succeed(Settings.Settings, settings)),
   Layer.provideMerge(NodeServices.layer),
   Layer.provideMerge(Logger.layer([]))
@@ -78,7 +85,13 @@ const Live = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: t
 type Person = { readonly headers: Record<string, string> }
 const nobody: Person = { headers: {} }
 
-const send = (person: Person, method: string, path: string, body?: string | FormData, headers: Record<string, string> = {}) =>
+const send = (
+  person: Person,
+  method: string,
+  path: string,
+  body?: string | FormData,
+  headers: Record<string, string> = {}
+) =>
   HttpServer.addressFormattedWith((url) =>
     Effect.promise(async () => {
       const response = await fetch(`${url}/api/v1${path}`, {
@@ -88,17 +101,23 @@ const send = (person: Person, method: string, path: string, body?: string | Form
       })
       const bytes = Buffer.from(await response.arrayBuffer())
       const isJson = response.headers.get("content-type")?.includes("json") === true
-      return { status: response.status, headers: response.headers, bytes, body: (isJson ? JSON.parse(bytes.toString()) : null) }
+      return {
+        status: response.status,
+        headers: response.headers,
+        bytes,
+        body: isJson ? JSON.parse(bytes.toString()) : null
+      }
     })
   )
 const call = (person: Person, method: string, path: string, body?: unknown) =>
   body === undefined
     ? send(person, method, path)
     : send(person, method, path, JSON.stringify(body), { "content-type": "application/json" })
-const status = (answer: Effect.Effect<{ readonly status: number }, never, HttpServer.HttpServer>) => Effect.map(answer, (a) => a.status)
+const status = (answer: Effect.Effect<{ readonly status: number }, never, HttpServer.HttpServer>) =>
+  Effect.map(answer, (a) => a.status)
 const type = ({ body }: { readonly body: { readonly type: string } }) => body.type
 
-const aPerson = Effect.fnUntraced(function*(handle: string) {
+const aPerson = Effect.fnUntraced(function* (handle: string) {
   const account = yield* (yield* Identity.Accounts).ensure({
     subject: `oidc:${handle}`,
     email: `${handle}@example.com`,
@@ -119,39 +138,28 @@ const actorOf = ({ account }: AccountPerson) => ({
   scopes: "all" as const
 })
 /** A token of the person's with just these scopes. */
-const aToken = Effect.fnUntraced(function*(person: AccountPerson, ...scopes: ReadonlyArray<Scope>) {
+const aToken = Effect.fnUntraced(function* (person: AccountPerson, ...scopes: ReadonlyArray<Scope>) {
   const { token } = yield* (yield* Identity.Tokens).create(actorOf(person), { name: "test", scopes })
   return { headers: { authorization: `Bearer ${token}` } }
 })
-const aMember = Effect.fnUntraced(function*(owner: AccountPerson, org: string, handle: string, role: "admin" | "member") {
+const aMember = Effect.fnUntraced(function* (
+  owner: AccountPerson,
+  org: string,
+  handle: string,
+  role: "admin" | "member"
+) {
   const person = yield* aPerson(handle)
   yield* Effect.orDie((yield* Orgs).putMember(actorOf(owner), org, handle, role))
   return person
 })
-const aStaff = Effect.gen(function*() {
+const aStaff = Effect.gen(function* () {
   const first = yield* aPerson("staff-one")
   yield* (yield* Orgs).ensure({ handle: "the-staff", ownerId: first.account.id }).pipe(Effect.orDie)
   return first
 })
 
-const tarEntry = (name: string, text: string) => {
-  const data = Buffer.from(text)
-  const header = Buffer.alloc(512)
-  header.write(name)
-  header.write("0000644\0", 100)
-  header.write(`${data.length.toString(8).padStart(11, "0")}\0`, 124)
-  header.fill(32, 148, 156)
-  header.write("0", 156)
-  header.write("ustar\u000000", 257)
-  header.write(`${header.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, "0")}\0 `, 148)
-  return Buffer.concat([header, data, Buffer.alloc((512 - (data.length % 512)) % 512)])
-}
 const packed = (...entries: ReadonlyArray<readonly [string, string]>) =>
-  gzipSync(Buffer.concat([...entries.map(([name, text]) => tarEntry(name, text)), Buffer.alloc(1024)]))
-const manifestOf = (name: string, version: string) => ({ schemaVersion: 2, name, version, description: "Does it.", modes: ["autonomous"] as const })
-const archiveOf = (name: string, version: string, text = "Do it.") =>
-  packed(["AGENT.md", text], ["agent.yaml", JSON.stringify(manifestOf(name, version))])
-const digestOf = (bytes: Uint8Array) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`
+  packedEntries(...entries.map(([name, data]) => ({ name, data })))
 
 const submit = (person: Person, path: string, archive: Uint8Array, headers: Record<string, string> = {}) => {
   const form = new FormData()
@@ -159,45 +167,61 @@ const submit = (person: Person, path: string, archive: Uint8Array, headers: Reco
   return send(person, "POST", `/agents/${path}/versions`, form, headers)
 }
 
-const anAgent = Effect.fnUntraced(function*(owner: Person, namespace: string, name: string, visibility: "public" | "private" = "public") {
+const anAgent = Effect.fnUntraced(function* (
+  owner: Person,
+  namespace: string,
+  name: string,
+  visibility: "public" | "private" = "public"
+) {
   const made = yield* call(owner, "POST", "/agents/", { namespace, name, visibility })
   assert.strictEqual(made.status, 201, JSON.stringify(made.body))
 })
 
 /** What the end of a scan writes, without the scan. */
-const concluded = Effect.fnUntraced(function*(id: string, name: string, version: string, to: VersionStatus) {
+const concluded = Effect.fnUntraced(function* (id: string, name: string, version: string, to: VersionStatus) {
   const envelope = { payloadType: "test", payload: "e30=", signatures: [{ keyid: "k", sig: "s" }] }
   const counts = { info: 0, low: 0, medium: 0, high: 0, critical: 0 }
   const rows = yield* AgentsSql
-  const done = yield* rows.concludeScan(id, {
-    status: to,
-    manifest: manifestOf(name, version) as unknown as Manifest,
-    manifestSchemaVersion: 2,
-    verdict: "clean",
-    findingCounts: counts,
-    holding: [{ stage: "S5", rule: "secret", severity: "high", message: "A credential" }],
-    report: {
-      version: 1,
-      ref: `${name}@${version}`,
-      archive: digestOf(archiveOf(name, version)),
-      manifest: null,
-      verdict: "clean",
-      stages: [],
-      findingCounts: counts,
-      startedAt: "2026-01-01T00:00:00.000Z",
-      finishedAt: "2026-01-01T00:00:00.000Z"
-    },
-    reportEnvelope: envelope,
-    attestation: envelope
-  }, new Date(yield* Clock.currentTimeMillis)).pipe(Effect.orDie)
+  const done = yield* rows
+    .concludeScan(
+      id,
+      {
+        status: to,
+        manifest: manifestOf(name, version),
+        manifestSchemaVersion: 2,
+        verdict: "clean",
+        findingCounts: counts,
+        holding: [{ stage: "S5", rule: "secret", severity: "high", message: "A credential" }],
+        report: {
+          version: 1,
+          ref: `${name}@${version}`,
+          archive: digestOf(archiveOf(name, version)),
+          manifest: null,
+          verdict: "clean",
+          stages: [],
+          findingCounts: counts,
+          startedAt: "2026-01-01T00:00:00.000Z",
+          finishedAt: "2026-01-01T00:00:00.000Z"
+        },
+        reportEnvelope: envelope,
+        attestation: envelope
+      },
+      new Date(yield* Clock.currentTimeMillis)
+    )
+    .pipe(Effect.orDie)
   assert.isTrue(done)
 })
-const submitted = Effect.fnUntraced(function*(owner: Person, path: string, version: string) {
+const submitted = Effect.fnUntraced(function* (owner: Person, path: string, version: string) {
   const answer = yield* submit(owner, path, archiveOf(path, version))
   assert.strictEqual(answer.status, 202, JSON.stringify(answer.body))
   return answer.body as { readonly id: string; readonly archive: { readonly digest: string; readonly href: string } }
 })
-const published = Effect.fnUntraced(function*(owner: Person, path: string, version: string, to: VersionStatus = "published") {
+const published = Effect.fnUntraced(function* (
+  owner: Person,
+  path: string,
+  version: string,
+  to: VersionStatus = "published"
+) {
   const answer = yield* submitted(owner, path, version)
   yield* concluded(answer.id, path, version, to)
   return answer
@@ -207,58 +231,95 @@ const published = Effect.fnUntraced(function*(owner: Person, path: string, versi
 const eventsOf = (person: Person, path: string, headers: Record<string, string> = {}) =>
   Effect.map(send(person, "GET", path, undefined, headers), ({ bytes, status }) => {
     assert.strictEqual(status, 200)
-    return bytes.toString().split("\n\n").filter((text) => text.includes("data:")).map((text) => {
-      const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, "m").exec(text)?.[1]
-      return { id: Number(field("id")), event: field("event"), data: JSON.parse(field("data") ?? "null") as Record<string, unknown> }
-    })
+    return bytes
+      .toString()
+      .split("\n\n")
+      .filter((text) => text.includes("data:"))
+      .map((text) => {
+        const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, "m").exec(text)?.[1]
+        return {
+          id: Number(field("id")),
+          event: field("event"),
+          data: JSON.parse(field("data") ?? "null") as Record<string, unknown>
+        }
+      })
   })
 
 layer(Live, { timeout: "60 seconds", excludeTestServices: true })("agents", (it) => {
   it.effect("are created in a namespace of one's own and read by anyone while public", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ada = yield* aPerson("ada")
       const made = yield* call(ada, "POST", "/agents/", { namespace: "ada", name: "notes", description: "Notes." })
       assert.strictEqual(made.status, 201)
-      assert.deepInclude(made.body, { namespace: "ada", name: "notes", visibility: "public", builtin: false, modes: [], latestVersion: null })
+      assert.deepInclude(made.body, {
+        namespace: "ada",
+        name: "notes",
+        visibility: "public",
+        builtin: false,
+        modes: [],
+        latestVersion: null
+      })
       assert.deepStrictEqual((yield* call(nobody, "GET", "/agents/ada/notes")).body, made.body)
-      assert.strictEqual(type(yield* call(ada, "POST", "/agents/", { namespace: "ada", name: "notes" })), "/problems/name-taken")
+      assert.strictEqual(
+        type(yield* call(ada, "POST", "/agents/", { namespace: "ada", name: "notes" })),
+        "/problems/name-taken"
+      )
       const eve = yield* aPerson("eve")
       // Another's namespace and none at all look the same.
       for (const namespace of ["ada", "no-such"]) {
         assert.strictEqual(yield* status(call(eve, "POST", "/agents/", { namespace, name: "mine" })), 404)
       }
       assert.strictEqual(yield* status(call(eve, "PATCH", "/agents/ada/notes", { description: "x" })), 404)
-    }))
+    })
+  )
 
   it.effect("[LIMIT-003] a namespace of an account and of an organization hold so many, by default 200 and 500", () =>
-    Effect.gen(function*() {
-      assert.deepInclude(standard, { "limits.agentsPerUserNamespace": 200, "limits.agentsPerOrgNamespace": 500, "limits.versionsPerDay": 20 })
+    Effect.gen(function* () {
+      assert.deepInclude(standard, {
+        "limits.agentsPerUserNamespace": 200,
+        "limits.agentsPerOrgNamespace": 500,
+        "limits.versionsPerDay": 20
+      })
       const full = yield* aPerson("full")
       const made = yield* Effect.all(
         [1, 2, 3, 4, 5].map((n) => status(call(full, "POST", "/agents/", { namespace: "full", name: `a${n}` }))),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(made.toSorted((a, b) => a - b), [201, 201, 201, 409, 409])
-      assert.strictEqual(type(yield* call(full, "POST", "/agents/", { namespace: "full", name: "more" })), "/problems/namespace-full")
+      assert.deepStrictEqual(
+        made.toSorted((a, b) => a - b),
+        [201, 201, 201, 409, 409]
+      )
+      assert.strictEqual(
+        type(yield* call(full, "POST", "/agents/", { namespace: "full", name: "more" })),
+        "/problems/namespace-full"
+      )
       yield* (yield* Orgs).create(actorOf(full), { handle: "full-org" })
       for (const n of [1, 2, 3, 4]) yield* anAgent(full, "full-org", `a${n}`)
       assert.strictEqual(yield* status(call(full, "POST", "/agents/", { namespace: "full-org", name: "a5" })), 409)
-    }))
+    })
+  )
 
   it.effect("a private agent past the cap is refused on create and on change to private", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const kim = yield* aPerson("kim")
       yield* anAgent(kim, "kim", "one", "private")
-      assert.strictEqual(type(yield* call(kim, "POST", "/agents/", { namespace: "kim", name: "two", visibility: "private" })), "/problems/private-agent-cap")
+      assert.strictEqual(
+        type(yield* call(kim, "POST", "/agents/", { namespace: "kim", name: "two", visibility: "private" })),
+        "/problems/private-agent-cap"
+      )
       yield* anAgent(kim, "kim", "two")
       const refused = yield* call(kim, "PATCH", "/agents/kim/two", { visibility: "private" })
       assert.strictEqual(refused.status, 422)
       assert.strictEqual(type(refused), "/problems/private-agent-cap")
-      assert.strictEqual(yield* status(call(kim, "PATCH", "/agents/kim/one", { visibility: "private", description: "still" })), 200)
-    }))
+      assert.strictEqual(
+        yield* status(call(kim, "PATCH", "/agents/kim/one", { visibility: "private", description: "still" })),
+        200
+      )
+    })
+  )
 
   it.effect("[AGENT-018] a private agent is to all who may not read it what a missing name is", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const owner = yield* aPerson("pri")
       const eve = yield* aPerson("pri-eve")
       const reader = yield* aPerson("pri-reader")
@@ -287,11 +348,14 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("agents", (it)
           assert.strictEqual(hidden.status, 404, path)
           assert.deepStrictEqual({ ...hidden.body, instance: 0 }, { ...missing.body, instance: 0 })
         }
-        for (const known of [owner, member, reader, publishOnly]) assert.strictEqual(yield* status(send(known, "GET", path)), 200, path)
+        for (const known of [owner, member, reader, publishOnly])
+          assert.strictEqual(yield* status(send(known, "GET", path)), 200, path)
         assert.include([403, 404], yield* status(call(noRead, "GET", path)), path)
       }
       const names = (person: Person) =>
-        Effect.map(call(person, "GET", "/agents/?namespace=pri-org"), ({ body }) => body.items.map(({ name }: { name: string }) => name))
+        Effect.map(call(person, "GET", "/agents/?namespace=pri-org"), ({ body }) =>
+          body.items.map(({ name }: { name: string }) => name)
+        )
       assert.deepStrictEqual(yield* names(member), ["secret"])
       assert.deepStrictEqual(yield* names(reader), ["secret"])
       assert.deepStrictEqual(yield* names(eve), [])
@@ -301,10 +365,11 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("agents", (it)
       assert.strictEqual(yield* status(submit(eve, "pri-org/secret", archiveOf("pri-org/secret", "2.0.0"))), 404)
       const admin = yield* aMember(owner, "pri-org", "pri-admin", "admin")
       assert.strictEqual(yield* status(call(admin, "POST", "/agents/pri-org/secret/versions/1.0.0/yank")), 200)
-    }))
+    })
+  )
 
   it.effect("of a suspended organization are not there for anyone", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const owner = yield* aPerson("sus")
       yield* (yield* Orgs).create(actorOf(owner), { handle: "sus-org" })
       yield* anAgent(owner, "sus-org", "bot")
@@ -313,32 +378,49 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("agents", (it)
       assert.strictEqual(yield* status(call(owner, "GET", "/agents/sus-org/bot")), 404)
       assert.strictEqual((yield* call(owner, "GET", "/agents/?namespace=sus-org")).body.total, 0)
       assert.strictEqual(yield* status(submit(owner, "sus-org/bot", archiveOf("sus-org/bot", "1.0.0"))), 404)
-    }))
+    })
+  )
 
   it.effect("are filtered by the modes of the latest published version", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const mo = yield* aPerson("mo")
       yield* anAgent(mo, "mo", "bot")
       yield* published(mo, "mo/bot", "1.0.0")
-      const total = (mode: string) => Effect.map(call(nobody, "GET", `/agents/?namespace=mo&mode=${mode}`), ({ body }) => body.total)
+      const total = (mode: string) =>
+        Effect.map(call(nobody, "GET", `/agents/?namespace=mo&mode=${mode}`), ({ body }) => body.total)
       assert.strictEqual(yield* total("autonomous"), 1)
       assert.strictEqual(yield* total("interactive"), 0)
-      assert.deepInclude((yield* call(nobody, "GET", "/agents/?namespace=mo&offset=5&limit=500")).body, { items: [], total: 1, offset: 5, limit: 100 })
+      assert.deepInclude((yield* call(nobody, "GET", "/agents/?namespace=mo&offset=5&limit=500")).body, {
+        items: [],
+        total: 1,
+        offset: 5,
+        limit: 100
+      })
       assert.deepInclude((yield* call(nobody, "GET", "/agents/mo/bot/versions?offset=3")).body, { items: [], total: 1 })
-      assert.deepInclude((yield* call(nobody, "GET", "/agents/mo/bot")).body, { modes: ["autonomous"], latestVersion: "1.0.0" })
-    }))
+      assert.deepInclude((yield* call(nobody, "GET", "/agents/mo/bot")).body, {
+        modes: ["autonomous"],
+        latestVersion: "1.0.0"
+      })
+    })
+  )
 })
 
 layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted version", (it) => {
   it.effect("[AGENT-013] is stored under its digest, recorded as scanning, and its scan is started", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ada = yield* aPerson("ada")
       yield* anAgent(ada, "ada", "notes")
       const archive = archiveOf("ada/notes", "1.0.0")
       const answer = yield* submit(ada, "ada/notes", archive)
       assert.strictEqual(answer.status, 202)
       assert.strictEqual(answer.headers.get("location"), "/api/v1/agents/ada/notes/versions/1.0.0")
-      assert.deepInclude(answer.body, { version: "1.0.0", status: "scanning", scanStatus: "pending", signed: false, submittedBy: "ada" })
+      assert.deepInclude(answer.body, {
+        version: "1.0.0",
+        status: "scanning",
+        scanStatus: "pending",
+        signed: false,
+        submittedBy: "ada"
+      })
       assert.deepInclude(answer.body.archive, { digest: digestOf(archive), bytes: archive.length })
       assert.include(started, answer.body.id)
       assert.strictEqual((yield* call(ada, "GET", "/agents/ada/notes/versions/1.0.0")).body.id, answer.body.id)
@@ -349,11 +431,15 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted v
       assert.strictEqual(report.status, 409)
       assert.strictEqual(type(report), "/problems/report-not-ready")
       const sql = yield* SqlClient.SqlClient
-      assert.lengthOf(yield* sql`SELECT 1 FROM audit_entries WHERE action = 'version.submit' AND target = 'ada/notes@1.0.0'`, 1)
-    }))
+      assert.lengthOf(
+        yield* sql`SELECT 1 FROM audit_entries WHERE action = 'version.submit' AND target = 'ada/notes@1.0.0'`,
+        1
+      )
+    })
+  )
 
   it.effect("[AGENT-012] is not replaced, and a repeated Idempotency-Key answers what the first answered", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ida = yield* aPerson("ida")
       yield* anAgent(ida, "ida", "notes")
       const archive = archiveOf("ida/notes", "1.0.0")
@@ -363,7 +449,10 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted v
       assert.strictEqual(again.status, 202)
       assert.strictEqual(again.headers.get("idempotent-replayed"), "true")
       assert.deepStrictEqual(again.body, first.body)
-      assert.lengthOf(started.filter((id) => id === first.body.id), 1)
+      assert.lengthOf(
+        started.filter((id) => id === first.body.id),
+        1
+      )
       const changed = yield* submit(ida, "ida/notes", archiveOf("ida/notes", "1.0.1"), { "idempotency-key": "k1" })
       assert.strictEqual(type(changed), "/problems/idempotency-conflict")
 
@@ -371,15 +460,22 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted v
       const refused = yield* submit(ida, "ida/notes", other)
       assert.strictEqual(refused.status, 409)
       assert.strictEqual(type(refused), "/problems/version-exists")
-      assert.isFalse(yield* Effect.orDie((yield* ObjectStore).has(digestOf(other) as `sha256:${string}`)))
-      const twins = yield* Effect.all([1, 2].map((n) => status(submit(ida, "ida/notes", archiveOf("ida/notes", "2.0.0", `Twin ${n}`)))), {
-        concurrency: "unbounded"
-      })
-      assert.deepStrictEqual(twins.toSorted((a, b) => a - b), [202, 409])
-    }))
+      assert.isFalse(yield* Effect.orDie((yield* ObjectStore).has(digestOf(other))))
+      const twins = yield* Effect.all(
+        [1, 2].map((n) => status(submit(ida, "ida/notes", archiveOf("ida/notes", "2.0.0", `Twin ${n}`)))),
+        {
+          concurrency: "unbounded"
+        }
+      )
+      assert.deepStrictEqual(
+        twins.toSorted((a, b) => a - b),
+        [202, 409]
+      )
+    })
+  )
 
   it.effect("[LIMIT-003] is refused past so many of the agent in 24 hours, and nothing of it is stored", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const dan = yield* aPerson("dan")
       yield* anAgent(dan, "dan", "daily")
       for (const n of [1, 2, 3]) yield* submitted(dan, "dan/daily", `1.0.${n}`)
@@ -387,20 +483,27 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted v
       const refused = yield* submit(dan, "dan/daily", fourth)
       assert.strictEqual(refused.status, 429)
       assert.strictEqual(type(refused), "/problems/versions-per-day")
-      assert.isFalse(yield* Effect.orDie((yield* ObjectStore).has(digestOf(fourth) as `sha256:${string}`)))
+      assert.isFalse(yield* Effect.orDie((yield* ObjectStore).has(digestOf(fourth))))
       const sql = yield* SqlClient.SqlClient
       yield* sql`ALTER TABLE versions DISABLE TRIGGER versions_stay`
       yield* sql`UPDATE versions SET created_at = created_at - interval '25 hours' WHERE version = '1.0.1'`
       yield* sql`ALTER TABLE versions ENABLE TRIGGER versions_stay`
       assert.strictEqual(yield* status(submit(dan, "dan/daily", fourth)), 202)
-    }))
+    })
+  )
 
   it.effect("is refused with its reason when the archive is too large, unreadable, or of another name", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const bad = yield* aPerson("bad")
       yield* anAgent(bad, "bad", "one")
-      const random = Buffer.from(Array.from({ length: 30_000 }, (_, n) => createHash("md5").update(String(n)).digest()[0]))
-      const large = yield* submit(bad, "bad/one", packed(["agent.yaml", "name: bad/one"], ["x", random.toString("base64")]))
+      const random = Buffer.from(
+        Array.from({ length: 30_000 }, (_, n) => createHash("md5").update(String(n)).digest()[0])
+      )
+      const large = yield* submit(
+        bad,
+        "bad/one",
+        packed(["agent.yaml", "name: bad/one"], ["x", random.toString("base64")])
+      )
       assert.strictEqual(large.status, 413)
       assert.strictEqual(type(large), "/problems/too-large")
       const yaml = (text: string) => packed(["agent.yaml", text])
@@ -415,7 +518,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted v
         yaml("name: bad/two\nversion: 1.0.0"),
         yaml(""),
         // What unpacks to far more than it is read for.
-        gzipSync(Buffer.concat([tarEntry("zeros", "").fill("77777777777", 124, 135), Buffer.alloc(1024)]))
+        gzipSync(Buffer.concat([tarEntry({ name: "zeros", sizeField: "77777777777\0" }), Buffer.alloc(1024)]))
       ]) {
         const refused = yield* submit(bad, "bad/one", archive)
         assert.strictEqual(refused.status, 422)
@@ -423,11 +526,15 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted v
         assert.strictEqual(refused.body.errors[0].pointer, "/archive")
       }
       const sql = yield* SqlClient.SqlClient
-      assert.lengthOf(yield* sql`SELECT 1 FROM versions v JOIN agents a ON a.id = v.agent_id WHERE a.namespace = 'bad'`, 0)
-    }))
+      assert.lengthOf(
+        yield* sql`SELECT 1 FROM versions v JOIN agents a ON a.id = v.agent_id WHERE a.namespace = 'bad'`,
+        0
+      )
+    })
+  )
 
   it.effect("its row does not change but for its state", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const im = yield* aPerson("im")
       yield* anAgent(im, "im", "bot")
       const { id } = yield* published(im, "im/bot", "1.0.0")
@@ -438,69 +545,78 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted v
       }
       assert.strictEqual(yield* status(call(im, "POST", "/agents/im/bot/versions/1.0.0/yank")), 200)
       assert.strictEqual((yield* call(nobody, "GET", "/agents/im/bot/versions/1.0.0")).body.status, "yanked")
-    }))
+    })
+  )
 })
 
 layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a version's archive", (it) => {
-  it.effect("[SCAN-002] [AGENT-006] [AGENT-007] [AGENT-027] is served by digest as the state allows: 200, 409 quarantined, 410 blocked, 404 unpublished", () =>
-    Effect.gen(function*() {
-      const ada = yield* aPerson("ada")
-      const staff = yield* aStaff
-      yield* anAgent(ada, "ada", "bot")
-      const version = yield* submitted(ada, "ada/bot", "1.0.0")
-      const path = `/agents/ada/bot/archives/${version.archive.digest}`
-      assert.strictEqual(yield* status(call(nobody, "GET", path)), 404)
-      const early = yield* call(ada, "GET", path)
-      assert.strictEqual(early.status, 409)
-      assert.strictEqual(type(early), "/problems/version-not-published")
-      assert.strictEqual(early.body.versionStatus, "scanning")
+  it.effect(
+    "[SCAN-002] [AGENT-006] [AGENT-007] [AGENT-027] is served by digest as the state allows: 200, 409 quarantined, 410 blocked, 404 unpublished",
+    () =>
+      Effect.gen(function* () {
+        const ada = yield* aPerson("ada")
+        const staff = yield* aStaff
+        yield* anAgent(ada, "ada", "bot")
+        const version = yield* submitted(ada, "ada/bot", "1.0.0")
+        const path = `/agents/ada/bot/archives/${version.archive.digest}`
+        assert.strictEqual(yield* status(call(nobody, "GET", path)), 404)
+        const early = yield* call(ada, "GET", path)
+        assert.strictEqual(early.status, 409)
+        assert.strictEqual(type(early), "/problems/version-not-published")
+        assert.strictEqual(early.body.versionStatus, "scanning")
 
-      yield* concluded(version.id, "ada/bot", "1.0.0", "published")
-      const served = yield* send(nobody, "GET", path)
-      assert.strictEqual(served.status, 200)
-      assert.strictEqual(digestOf(served.bytes), version.archive.digest)
-      assert.strictEqual(served.headers.get("etag"), `"${version.archive.digest}"`)
-      assert.match(served.headers.get("cache-control")!, /immutable/)
-      assert.strictEqual(served.headers.get("content-length"), String(served.bytes.length))
-      assert.strictEqual(yield* status(call(nobody, "GET", `/agents/ada/bot/archives/sha256:${"0".repeat(64)}`)), 404)
+        yield* concluded(version.id, "ada/bot", "1.0.0", "published")
+        const served = yield* send(nobody, "GET", path)
+        assert.strictEqual(served.status, 200)
+        assert.strictEqual(digestOf(served.bytes), version.archive.digest)
+        assert.strictEqual(served.headers.get("etag"), `"${version.archive.digest}"`)
+        assert.match(served.headers.get("cache-control")!, /immutable/)
+        assert.strictEqual(served.headers.get("content-length"), String(served.bytes.length))
+        assert.strictEqual(yield* status(call(nobody, "GET", `/agents/ada/bot/archives/sha256:${"0".repeat(64)}`)), 404)
 
-      const versions = yield* Versions
-      const resolves = (ref: string) => Effect.map(Effect.exit(versions.resolve(ref, actorOf(ada))), (exit) => exit._tag === "Success")
-      const decide = (what: string) => call(staff, "POST", `/platform/agents/ada/bot/${what}`, { version: "1.0.0", reason: "Reported." })
-      assert.isTrue(yield* resolves("ada/bot"))
-      assert.strictEqual((yield* decide("quarantine")).body.status, "quarantined")
-      const quarantined = yield* call(nobody, "GET", path)
-      assert.strictEqual(quarantined.status, 409)
-      assert.strictEqual(type(quarantined), "/problems/version-quarantined")
-      assert.isFalse(yield* resolves("ada/bot"))
-      assert.isFalse(yield* resolves("ada/bot@1.0.0"))
-      assert.strictEqual(yield* status(decide("quarantine")), 409)
-      assert.strictEqual((yield* decide("release")).body.status, "published")
-      assert.strictEqual(yield* status(send(nobody, "GET", path)), 200)
-      assert.strictEqual((yield* decide("block")).body.status, "blocked")
-      const blocked = yield* call(nobody, "GET", path)
-      assert.strictEqual(blocked.status, 410)
-      assert.strictEqual(type(blocked), "/problems/blocked")
-      for (const what of ["release", "quarantine", "block"]) assert.strictEqual(yield* status(decide(what)), 409, what)
-    }))
+        const versions = yield* Versions
+        const resolves = (ref: string) =>
+          Effect.map(Effect.exit(versions.resolve(ref, actorOf(ada))), (exit) => exit._tag === "Success")
+        const decide = (what: string) =>
+          call(staff, "POST", `/platform/agents/ada/bot/${what}`, { version: "1.0.0", reason: "Reported." })
+        assert.isTrue(yield* resolves("ada/bot"))
+        assert.strictEqual((yield* decide("quarantine")).body.status, "quarantined")
+        const quarantined = yield* call(nobody, "GET", path)
+        assert.strictEqual(quarantined.status, 409)
+        assert.strictEqual(type(quarantined), "/problems/version-quarantined")
+        assert.isFalse(yield* resolves("ada/bot"))
+        assert.isFalse(yield* resolves("ada/bot@1.0.0"))
+        assert.strictEqual(yield* status(decide("quarantine")), 409)
+        assert.strictEqual((yield* decide("release")).body.status, "published")
+        assert.strictEqual(yield* status(send(nobody, "GET", path)), 200)
+        assert.strictEqual((yield* decide("block")).body.status, "blocked")
+        const blocked = yield* call(nobody, "GET", path)
+        assert.strictEqual(blocked.status, 410)
+        assert.strictEqual(type(blocked), "/problems/blocked")
+        for (const what of ["release", "quarantine", "block"])
+          assert.strictEqual(yield* status(decide(what)), 409, what)
+      })
+  )
 
   it.effect("of a private agent is kept by no cache", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const pia = yield* aPerson("pia")
       yield* anAgent(pia, "pia", "bot", "private")
       const version = yield* published(pia, "pia/bot", "1.0.0")
       const served = yield* send(pia, "GET", `/agents/pia/bot/archives/${version.archive.digest}`)
       assert.strictEqual(served.headers.get("cache-control"), "private, no-store")
-    }))
+    })
+  )
 
   it.effect("[AGENT-008] yanked, it resolves by exact pin and not as the latest", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const yan = yield* aPerson("yan")
       yield* anAgent(yan, "yan", "bot")
       yield* published(yan, "yan/bot", "1.0.0")
       const second = yield* published(yan, "yan/bot", "1.1.0")
       const versions = yield* Versions
-      const resolved = (ref: string) => Effect.map(Effect.orDie(versions.resolve(ref, actorOf(yan))), ({ status, version }) => `${version} ${status}`)
+      const resolved = (ref: string) =>
+        Effect.map(Effect.orDie(versions.resolve(ref, actorOf(yan))), ({ status, version }) => `${version} ${status}`)
       assert.strictEqual(yield* resolved("yan/bot"), "1.1.0 published")
       assert.strictEqual(yield* status(call(yan, "POST", "/agents/yan/bot/versions/1.1.0/yank")), 200)
       assert.strictEqual(yield* status(call(yan, "POST", "/agents/yan/bot/versions/1.1.0/yank")), 409)
@@ -509,52 +625,71 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a version's a
       assert.strictEqual(yield* status(send(nobody, "GET", `/agents/yan/bot/archives/${second.archive.digest}`)), 200)
       assert.strictEqual(yield* status(call(yan, "POST", "/agents/yan/bot/versions/1.1.0/unyank")), 200)
       assert.strictEqual(yield* resolved("yan/bot"), "1.1.0 published")
-    }))
+    })
+  )
 })
 
 layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a version held for review", (it) => {
-  it.effect("[AGENT-005] tells its publishers what holds it, and is decided by a reviewer who did not submit it, once", () =>
-    Effect.gen(function*() {
-      const staff = yield* aStaff
-      const second = yield* aMember(staff, "the-staff", "staff-two", "member")
-      const ada = yield* aPerson("ada")
-      yield* anAgent(ada, "ada", "bot")
-      const version = yield* published(ada, "ada/bot", "1.0.0", "needs_review")
-      assert.strictEqual((yield* call(ada, "GET", "/agents/ada/bot/versions/1.0.0")).body.holding[0].rule, "secret")
-      assert.strictEqual(yield* status(call(nobody, "GET", "/agents/ada/bot/versions/1.0.0")), 404)
+  it.effect(
+    "[AGENT-005] tells its publishers what holds it, and is decided by a reviewer who did not submit it, once",
+    () =>
+      Effect.gen(function* () {
+        const staff = yield* aStaff
+        const second = yield* aMember(staff, "the-staff", "staff-two", "member")
+        const ada = yield* aPerson("ada")
+        yield* anAgent(ada, "ada", "bot")
+        const version = yield* published(ada, "ada/bot", "1.0.0", "needs_review")
+        assert.strictEqual((yield* call(ada, "GET", "/agents/ada/bot/versions/1.0.0")).body.holding[0].rule, "secret")
+        assert.strictEqual(yield* status(call(nobody, "GET", "/agents/ada/bot/versions/1.0.0")), 404)
 
-      assert.strictEqual(yield* status(call(ada, "GET", "/review/")), 403)
-      const queue = yield* call(staff, "GET", "/review/")
-      assert.deepStrictEqual(queue.body.items.map(({ id }: { id: string }) => id), [version.id])
-      const decide = (person: Person, decision: string) =>
-        call(person, "POST", "/review/ada/bot/1.0.0", { decision, reason: "Looked at it." })
-      assert.strictEqual(yield* status(decide(ada, "publish")), 403)
-      assert.strictEqual(yield* status(decide(yield* aToken(staff, "agent:publish"), "publish")), 403)
-      const decisions = yield* Effect.all([
-        status(decide(staff, "publish")),
-        status(decide(yield* aToken(second, "review:act"), "publish"))
-      ], { concurrency: "unbounded" })
-      assert.deepStrictEqual(decisions.toSorted((a, b) => a - b), [200, 409])
-      const now = yield* call(nobody, "GET", "/agents/ada/bot/versions/1.0.0")
-      assert.strictEqual(now.body.status, "published")
-      assert.isUndefined(now.body.holding)
-      assert.lengthOf((yield* call(staff, "GET", "/review/")).body.items, 0)
-      const sql = yield* SqlClient.SqlClient
-      const entries = yield* sql<{ detail: Record<string, unknown> }>`SELECT detail FROM audit_entries WHERE action = 'version.review'`
-      assert.deepStrictEqual(entries.map(({ detail }) => detail), [{ decision: "publish", from: "needs_review", reason: "Looked at it." }])
-    }))
+        assert.strictEqual(yield* status(call(ada, "GET", "/review/")), 403)
+        const queue = yield* call(staff, "GET", "/review/")
+        assert.deepStrictEqual(
+          queue.body.items.map(({ id }: { id: string }) => id),
+          [version.id]
+        )
+        const decide = (person: Person, decision: string) =>
+          call(person, "POST", "/review/ada/bot/1.0.0", { decision, reason: "Looked at it." })
+        assert.strictEqual(yield* status(decide(ada, "publish")), 403)
+        assert.strictEqual(yield* status(decide(yield* aToken(staff, "agent:publish"), "publish")), 403)
+        const decisions = yield* Effect.all(
+          [status(decide(staff, "publish")), status(decide(yield* aToken(second, "review:act"), "publish"))],
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(
+          decisions.toSorted((a, b) => a - b),
+          [200, 409]
+        )
+        const now = yield* call(nobody, "GET", "/agents/ada/bot/versions/1.0.0")
+        assert.strictEqual(now.body.status, "published")
+        assert.isUndefined(now.body.holding)
+        assert.lengthOf((yield* call(staff, "GET", "/review/")).body.items, 0)
+        const sql = yield* SqlClient.SqlClient
+        const entries = yield* sql<{
+          detail: Record<string, unknown>
+        }>`SELECT detail FROM audit_entries WHERE action = 'version.review'`
+        assert.deepStrictEqual(
+          entries.map(({ detail }) => detail),
+          [{ decision: "publish", from: "needs_review", reason: "Looked at it." }]
+        )
+      })
+  )
 
   it.effect("is not decided by its own submitter, staff or not", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const staff = yield* aStaff
       yield* anAgent(staff, "staff-one", "own")
       yield* published(staff, "staff-one/own", "1.0.0", "needs_review")
-      const refused = yield* call(staff, "POST", "/review/staff-one/own/1.0.0", { decision: "publish", reason: "Mine." })
+      const refused = yield* call(staff, "POST", "/review/staff-one/own/1.0.0", {
+        decision: "publish",
+        reason: "Mine."
+      })
       assert.strictEqual(refused.status, 403)
-    }))
+    })
+  )
 
   it.effect("is never published by a person when its scan did not end", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const staff = yield* aStaff
       const bro = yield* aPerson("bro")
       yield* anAgent(bro, "bro", "bot")
@@ -563,10 +698,11 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a version hel
       const decide = (decision: string) => call(staff, "POST", "/review/bro/bot/1.0.0", { decision, reason: "Late." })
       assert.strictEqual(type(yield* decide("publish")), "/problems/version-not-published")
       assert.strictEqual((yield* decide("block")).body.status, "blocked")
-    }))
+    })
+  )
 
   it.effect("[AGENT-017] is quarantined and blocked by staff in a session only", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const staff = yield* aStaff
       const sam = yield* aPerson("sam")
       yield* anAgent(sam, "sam", "bot")
@@ -574,51 +710,69 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a version hel
       const body = { version: "1.0.0", reason: "Reported." }
       const scopes: ReadonlyArray<Scope> = ["agent:manage", "review:act", "audit:read"]
       for (const person of [sam, yield* aToken(staff, ...scopes)]) {
-        for (const what of ["quarantine", "block"]) assert.strictEqual(yield* status(call(person, "POST", `/platform/agents/sam/bot/${what}`, body)), 403)
+        for (const what of ["quarantine", "block"])
+          assert.strictEqual(yield* status(call(person, "POST", `/platform/agents/sam/bot/${what}`, body)), 403)
       }
       assert.strictEqual(yield* status(call(nobody, "POST", "/platform/agents/sam/bot/block", body)), 401)
       assert.strictEqual(yield* status(call(staff, "POST", "/platform/agents/sam/bot/block", body)), 200)
-    }))
+    })
+  )
 })
 
 layer(Live, { timeout: "60 seconds", excludeTestServices: true })("the events of a version", (it) => {
-  it.effect("[SCAN-005] [SCAN-011] tell the stages as they come, resume after the last seen, and end at a terminal state", () =>
-    Effect.gen(function*() {
-      const ada = yield* aPerson("ada")
-      yield* anAgent(ada, "ada", "bot")
-      const version = yield* submitted(ada, "ada/bot", "1.0.0")
-      const path = "/agents/ada/bot/versions/1.0.0/events"
-      const rows = yield* AgentsSql
-      const stage = (status: string) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          rows.addEvent(version.id, "stage", { stage: "S1", name: "archive", status }, new Date(now)))
-      const [events] = yield* Effect.all([
-        eventsOf(ada, path),
-        Effect.gen(function*() {
-          yield* stage("running")
-          yield* stage("passed")
-          yield* concluded(version.id, "ada/bot", "1.0.0", "published")
-        })
-      ], { concurrency: "unbounded" })
-      const brief = events.map(({ data, event }) => [event, data["status"]])
-      assert.deepStrictEqual(brief, [
-        ["status", "scanning"],
-        ["stage", "running"],
-        ["stage", "passed"],
-        ["status", "published"],
-        ["done", undefined]
-      ])
-      assert.deepStrictEqual(events.slice(0, 4).map(({ id }) => id), [1, 2, 3, 4])
-      const resumed = yield* eventsOf(ada, path, { "last-event-id": "2" })
-      assert.deepStrictEqual(resumed.map(({ id }) => id), [3, 4, 4])
-      assert.deepStrictEqual((yield* eventsOf(nobody, `${path}?after=4`)).map(({ event }) => event), ["done"])
-      assert.deepStrictEqual((yield* call(nobody, "GET", "/agents/ada/bot/versions/1.0.0")).body.pipeline, [
-        { stage: "S1", name: "archive", status: "passed" }
-      ])
-    }))
+  it.effect(
+    "[SCAN-005] [SCAN-011] tell the stages as they come, resume after the last seen, and end at a terminal state",
+    () =>
+      Effect.gen(function* () {
+        const ada = yield* aPerson("ada")
+        yield* anAgent(ada, "ada", "bot")
+        const version = yield* submitted(ada, "ada/bot", "1.0.0")
+        const path = "/agents/ada/bot/versions/1.0.0/events"
+        const rows = yield* AgentsSql
+        const stage = (status: string) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            rows.addEvent(version.id, "stage", { stage: "S1", name: "archive", status }, new Date(now))
+          )
+        const [events] = yield* Effect.all(
+          [
+            eventsOf(ada, path),
+            Effect.gen(function* () {
+              yield* stage("running")
+              yield* stage("passed")
+              yield* concluded(version.id, "ada/bot", "1.0.0", "published")
+            })
+          ],
+          { concurrency: "unbounded" }
+        )
+        const brief = events.map(({ data, event }) => [event, data["status"]])
+        assert.deepStrictEqual(brief, [
+          ["status", "scanning"],
+          ["stage", "running"],
+          ["stage", "passed"],
+          ["status", "published"],
+          ["done", undefined]
+        ])
+        assert.deepStrictEqual(
+          events.slice(0, 4).map(({ id }) => id),
+          [1, 2, 3, 4]
+        )
+        const resumed = yield* eventsOf(ada, path, { "last-event-id": "2" })
+        assert.deepStrictEqual(
+          resumed.map(({ id }) => id),
+          [3, 4, 4]
+        )
+        assert.deepStrictEqual(
+          (yield* eventsOf(nobody, `${path}?after=4`)).map(({ event }) => event),
+          ["done"]
+        )
+        assert.deepStrictEqual((yield* call(nobody, "GET", "/agents/ada/bot/versions/1.0.0")).body.pipeline, [
+          { stage: "S1", name: "archive", status: "passed" }
+        ])
+      })
+  )
 
   it.effect("[SCAN-006] its signed report is answered once the scan has ended", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const rep = yield* aPerson("rep")
       yield* anAgent(rep, "rep", "bot")
       yield* published(rep, "rep/bot", "1.0.0")
@@ -626,5 +780,6 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("the events of
       assert.strictEqual(report.status, 200)
       assert.strictEqual(report.body.report.ref, "rep/bot@1.0.0")
       assert.lengthOf(report.body.envelope.signatures, 1)
-    }))
+    })
+  )
 })

@@ -4,6 +4,7 @@ import type { Account } from "@quickagents/schema"
 import { Effect, Layer, Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { agentRecord, Agents } from "./Agents.ts"
+import { Installs } from "./Installs.ts"
 import { Versions } from "./Versions.ts"
 
 const asViewer = <A, E, R>(use: (viewer: Account | null) => Effect.Effect<A, E, R>) => Effect.flatMap(Viewer, use)
@@ -12,19 +13,32 @@ const asActor = <A, E, R>(use: (actor: Account) => Effect.Effect<A, E, R>) => Ef
 const AgentReadsHttp = HttpApiBuilder.group(
   CoreApi,
   "agentReads",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const agents = yield* Agents
     const versions = yield* Versions
     return handlers
       .handle("list", ({ query }) => asViewer((viewer) => agents.list(viewer, query)))
       .handle("get", ({ params }) =>
-        asViewer((viewer) => Effect.map(agents.seen(viewer, params.ns, params.name), ({ agent }) => agentRecord(agent))))
-      .handle("listVersions", ({ params, query }) => asViewer((viewer) => versions.list(viewer, params.ns, params.name, query)))
-      .handle("getVersion", ({ params }) => asViewer((viewer) => versions.get(viewer, params.ns, params.name, params.version)))
+        asViewer((viewer) => Effect.map(agents.seen(viewer, params.ns, params.name), ({ agent }) => agentRecord(agent)))
+      )
+      .handle("stats", ({ params }) => asViewer((viewer) => agents.stats(viewer, params.ns, params.name)))
+      .handle("listVersions", ({ params, query }) =>
+        asViewer((viewer) => versions.list(viewer, params.ns, params.name, query))
+      )
+      .handle("getVersion", ({ params }) =>
+        asViewer((viewer) => versions.get(viewer, params.ns, params.name, params.version))
+      )
       .handle("versionEvents", ({ headers, params, query }) =>
-        asViewer((viewer) => versions.events(viewer, params.ns, params.name, params.version, headers["last-event-id"] ?? query.after ?? 0)))
-      .handle("report", ({ params }) => asViewer((viewer) => versions.report(viewer, params.ns, params.name, params.version)))
-      .handle("attestation", ({ params }) => asViewer((viewer) => versions.attestation(viewer, params.ns, params.name, params.version)))
+        asViewer((viewer) =>
+          versions.events(viewer, params.ns, params.name, params.version, headers["last-event-id"] ?? query.after ?? 0)
+        )
+      )
+      .handle("report", ({ params }) =>
+        asViewer((viewer) => versions.report(viewer, params.ns, params.name, params.version))
+      )
+      .handle("attestation", ({ params }) =>
+        asViewer((viewer) => versions.attestation(viewer, params.ns, params.name, params.version))
+      )
       .handle("archive", ({ params }) =>
         asViewer((viewer) =>
           Effect.map(versions.archive(viewer, params.ns, params.name, params.digest), (archive) =>
@@ -36,41 +50,61 @@ const AgentReadsHttp = HttpApiBuilder.group(
                 etag: `"${params.digest}"`,
                 "content-length": String(archive.bytes)
               }
-            }))))
+            })
+          )
+        )
+      )
   })
 )
 
 const AgentChangesHttp = HttpApiBuilder.group(
   CoreApi,
   "agentChanges",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const agents = yield* Agents
     const versions = yield* Versions
     return handlers
       .handle("create", ({ payload }) => asActor((actor) => agents.create(actor, payload)))
-      .handle("patch", ({ params, payload }) => asActor((actor) => agents.patch(actor, params.ns, params.name, payload)))
+      .handle("patch", ({ params, payload }) =>
+        asActor((actor) => agents.patch(actor, params.ns, params.name, payload))
+      )
+      .handle("retire", ({ params }) => asActor((actor) => agents.retire(actor, params.ns, params.name)))
+      .handle("restore", ({ params }) => asActor((actor) => agents.restore(actor, params.ns, params.name)))
+      .handle("delete", ({ params, query }) =>
+        asActor((actor) => agents.remove(actor, params.ns, params.name, query.confirm))
+      )
       .handle("submit", ({ params, payload }) =>
         asActor((actor) =>
           Effect.map(versions.submit(actor, params.ns, params.name, payload.archive.path), (version) =>
             HttpApiSchema.withHeaders({
               body: version,
               headers: { location: `/api/v1/agents/${version.namespace}/${version.name}/versions/${version.version}` }
-            }))))
+            })
+          )
+        )
+      )
       .handle("yank", ({ params }) => asActor((actor) => versions.yank(actor, params.ns, params.name, params.version)))
-      .handle("unyank", ({ params }) => asActor((actor) => versions.unyank(actor, params.ns, params.name, params.version)))
+      .handle("unyank", ({ params }) =>
+        asActor((actor) => versions.unyank(actor, params.ns, params.name, params.version))
+      )
   })
 )
 
 const PlatformHttp = HttpApiBuilder.group(
   CoreApi,
   "platform",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const versions = yield* Versions
-    const moderate = (decision: "quarantine" | "release" | "block") =>
-    ({ params, payload }: {
-      readonly params: { readonly ns: string; readonly name: string }
-      readonly payload: { readonly version: string; readonly reason: string }
-    }) => asActor((actor) => versions.moderate(actor, params.ns, params.name, payload.version, decision, payload.reason))
+    const moderate =
+      (decision: "quarantine" | "release" | "block") =>
+      ({
+        params,
+        payload
+      }: {
+        readonly params: { readonly ns: string; readonly name: string }
+        readonly payload: { readonly version: string; readonly reason: string }
+      }) =>
+        asActor((actor) => versions.moderate(actor, params.ns, params.name, payload.version, decision, payload.reason))
     return handlers
       .handle("quarantine", moderate("quarantine"))
       .handle("release", moderate("release"))
@@ -81,13 +115,30 @@ const PlatformHttp = HttpApiBuilder.group(
 const ReviewHttp = HttpApiBuilder.group(
   CoreApi,
   "review",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const versions = yield* Versions
     return handlers
       .handle("queue", () => asActor((actor) => Effect.map(versions.reviewQueue(actor), (items) => ({ items }))))
       .handle("decide", ({ params, payload }) =>
-        asActor((actor) => versions.review(actor, params.ns, params.name, params.version, payload.decision, payload.reason)))
+        asActor((actor) =>
+          versions.review(actor, params.ns, params.name, params.version, payload.decision, payload.reason)
+        )
+      )
   })
 )
 
-export const CatalogHttp = Layer.mergeAll(AgentReadsHttp, AgentChangesHttp, PlatformHttp, ReviewHttp)
+const InstallsHttp = HttpApiBuilder.group(
+  CoreApi,
+  "installs",
+  Effect.fnUntraced(function* (handlers) {
+    const installs = yield* Installs
+    return handlers
+      .handle("list", ({ query }) => asActor((actor) => installs.list(actor, query)))
+      .handle("put", ({ params, payload }) => asActor((actor) => installs.put(actor, params.ns, params.name, payload)))
+      .handle("remove", ({ params }) => asActor((actor) => installs.remove(actor, params.ns, params.name)))
+      .handle("star", ({ params }) => asActor((actor) => installs.star(actor, params.ns, params.name)))
+      .handle("unstar", ({ params }) => asActor((actor) => installs.unstar(actor, params.ns, params.name)))
+  })
+)
+
+export const CatalogHttp = Layer.mergeAll(AgentReadsHttp, AgentChangesHttp, InstallsHttp, PlatformHttp, ReviewHttp)

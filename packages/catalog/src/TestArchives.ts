@@ -21,7 +21,13 @@ export const tarEntry = ({ data = "", name, prefix = "", sizeField, type = "0" }
   header.write(type, 156)
   header.write("ustar\u000000", 257)
   header.write(prefix, 345)
-  header.write(`${header.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, "0")}\0 `, 148)
+  header.write(
+    `${header
+      .reduce((sum, byte) => sum + byte, 0)
+      .toString(8)
+      .padStart(6, "0")}\0 `,
+    148
+  )
   return Buffer.concat([header, content, Buffer.alloc((512 - (content.length % 512)) % 512)])
 }
 
@@ -35,4 +41,5 @@ export const manifestOf = (name: string, version: string) =>
 export const archiveOf = (name: string, version: string, text = "Do it."): Buffer =>
   packed({ name: "AGENT.md", data: text }, { name: "agent.yaml", data: JSON.stringify(manifestOf(name, version)) })
 
-export const digestOf = (bytes: Uint8Array): `sha256:${string}` => `sha256:${createHash("sha256").update(bytes).digest("hex")}`
+export const digestOf = (bytes: Uint8Array): `sha256:${string}` =>
+  `sha256:${createHash("sha256").update(bytes).digest("hex")}`

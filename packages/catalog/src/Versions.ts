@@ -6,6 +6,7 @@
 import { Orgs } from "@quickagents/orgs"
 import { Audit, Database, newId, Notifications, ObjectStore, Settings } from "@quickagents/platform"
 import {
+  AgentRetired,
   Blocked,
   clamp,
   clampOffset,
@@ -20,7 +21,17 @@ import {
   VersionQuarantined,
   VersionsPerDay
 } from "@quickagents/schema"
-import type { Account, AgentVersion, Digest, DsseEnvelope, Manifest, SignedReport, Validation, VersionEvent, VersionStatus } from "@quickagents/schema"
+import type {
+  Account,
+  AgentVersion,
+  Digest,
+  DsseEnvelope,
+  Manifest,
+  SignedReport,
+  Validation,
+  VersionEvent,
+  VersionStatus
+} from "@quickagents/schema"
 import { NodeStream } from "@effect/platform-node"
 import { Clock, Context, Effect, Layer, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -90,55 +101,104 @@ const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boole
   publishedAt: row.publishedAt?.toISOString() ?? null
 })
 
-export class Versions extends Context.Service<Versions, {
-  readonly list: (viewer: Account | null, ns: string, name: string, page: { readonly offset?: number; readonly limit?: number }) => Effect.Effect<
-    { readonly items: ReadonlyArray<AgentVersion>; readonly total: number; readonly offset: number; readonly limit: number },
-    NotFound
-  >
-  readonly get: (viewer: Account | null, ns: string, name: string, version: string) => Effect.Effect<AgentVersion, NotFound>
-  /** Pipeline progress until a terminal state, then `done`. */
-  readonly events: (viewer: Account | null, ns: string, name: string, version: string, after: number) => Effect.Effect<
-    Stream.Stream<typeof VersionEvent.Type>,
-    NotFound
-  >
-  readonly report: (viewer: Account | null, ns: string, name: string, version: string) => Effect.Effect<typeof SignedReport.Type, NotFound | ReportNotReady>
-  readonly attestation: (viewer: Account | null, ns: string, name: string, version: string) => Effect.Effect<
-    typeof DsseEnvelope.Type,
-    NotFound | ReportNotReady
-  >
-  readonly archive: (viewer: Account | null, ns: string, name: string, digest: Digest) => Effect.Effect<
-    { readonly bytes: number; readonly public: boolean; readonly content: Stream.Stream<Uint8Array, unknown> },
-    NotFound | VersionNotPublished | VersionQuarantined | Blocked
-  >
-  /** Stores the archive at `path`, makes the version and starts its scan. Nothing is stored when it is refused. */
-  readonly submit: (actor: Account, ns: string, name: string, path: string) => Effect.Effect<
-    AgentVersion,
-    NotFound | TooLarge | Validation | VersionExists | VersionsPerDay
-  >
-  readonly yank: (actor: Account, ns: string, name: string, version: string) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
-  readonly unyank: (actor: Account, ns: string, name: string, version: string) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
-  /** Staff's decision on a version, with its reason. */
-  readonly moderate: (
-    actor: Account,
-    ns: string,
-    name: string,
-    version: string,
-    decision: "quarantine" | "release" | "block",
-    reason: string
-  ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
-  readonly reviewQueue: (actor: Account) => Effect.Effect<ReadonlyArray<AgentVersion>, Forbidden>
-  readonly review: (actor: Account, ns: string, name: string, version: string, decision: "publish" | "block", reason: string) => Effect.Effect<
-    AgentVersion,
-    NotFound | Forbidden | VersionNotPublished
-  >
-  /** `ns/name@version`, or the latest published of `ns/name`. 404 as for a missing name when the reader may not read it. */
-  readonly resolve: (ref: string, reader: Account) => Effect.Effect<ReleaseRow, NotFound>
-  /** For a run that was created from it: whatever its state is now. */
-  readonly releaseById: (versionId: string) => Effect.Effect<ReleaseRow | null>
-}>()("catalog/Versions") {
+export class Versions extends Context.Service<
+  Versions,
+  {
+    readonly list: (
+      viewer: Account | null,
+      ns: string,
+      name: string,
+      page: { readonly offset?: number; readonly limit?: number }
+    ) => Effect.Effect<
+      {
+        readonly items: ReadonlyArray<AgentVersion>
+        readonly total: number
+        readonly offset: number
+        readonly limit: number
+      },
+      NotFound
+    >
+    readonly get: (
+      viewer: Account | null,
+      ns: string,
+      name: string,
+      version: string
+    ) => Effect.Effect<AgentVersion, NotFound>
+    /** Pipeline progress until a terminal state, then `done`. */
+    readonly events: (
+      viewer: Account | null,
+      ns: string,
+      name: string,
+      version: string,
+      after: number
+    ) => Effect.Effect<Stream.Stream<typeof VersionEvent.Type>, NotFound>
+    readonly report: (
+      viewer: Account | null,
+      ns: string,
+      name: string,
+      version: string
+    ) => Effect.Effect<typeof SignedReport.Type, NotFound | ReportNotReady>
+    readonly attestation: (
+      viewer: Account | null,
+      ns: string,
+      name: string,
+      version: string
+    ) => Effect.Effect<typeof DsseEnvelope.Type, NotFound | ReportNotReady>
+    readonly archive: (
+      viewer: Account | null,
+      ns: string,
+      name: string,
+      digest: Digest
+    ) => Effect.Effect<
+      { readonly bytes: number; readonly public: boolean; readonly content: Stream.Stream<Uint8Array, unknown> },
+      NotFound | VersionNotPublished | VersionQuarantined | Blocked
+    >
+    /** Stores the archive at `path`, makes the version and starts its scan. Nothing is stored when it is refused. */
+    readonly submit: (
+      actor: Account,
+      ns: string,
+      name: string,
+      path: string
+    ) => Effect.Effect<AgentVersion, NotFound | TooLarge | Validation | AgentRetired | VersionExists | VersionsPerDay>
+    readonly yank: (
+      actor: Account,
+      ns: string,
+      name: string,
+      version: string
+    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+    readonly unyank: (
+      actor: Account,
+      ns: string,
+      name: string,
+      version: string
+    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+    /** Staff's decision on a version, with its reason. */
+    readonly moderate: (
+      actor: Account,
+      ns: string,
+      name: string,
+      version: string,
+      decision: "quarantine" | "release" | "block",
+      reason: string
+    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+    readonly reviewQueue: (actor: Account) => Effect.Effect<ReadonlyArray<AgentVersion>, Forbidden>
+    readonly review: (
+      actor: Account,
+      ns: string,
+      name: string,
+      version: string,
+      decision: "publish" | "block",
+      reason: string
+    ) => Effect.Effect<AgentVersion, NotFound | Forbidden | VersionNotPublished>
+    /** `ns/name@version`, or the latest published of `ns/name`. 404 as for a missing name when the reader may not read it. */
+    readonly resolve: (ref: string, reader: Account) => Effect.Effect<ReleaseRow, NotFound>
+    /** For a run that was created from it: whatever its state is now. */
+    readonly releaseById: (versionId: string) => Effect.Effect<ReleaseRow | null>
+  }
+>()("catalog/Versions") {
   static readonly layer = Layer.effect(
     Versions,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const rows = yield* AgentsSql
       const agents = yield* Agents
       const orgs = yield* Orgs
@@ -152,16 +212,20 @@ export class Versions extends Context.Service<Versions, {
       const transaction = Database.transaction(sql)
 
       /** The version as the viewer may know it: one that was never published is only its publishers'. */
-      const find = Effect.fnUntraced(function*(viewer: Account | null, ns: string, name: string, version: string) {
+      const find = Effect.fnUntraced(function* (viewer: Account | null, ns: string, name: string, version: string) {
         const seen = yield* agents.seen(viewer, ns, name)
         const row = yield* Effect.orDie(rows.version(ns, name, version))
         const all = seesPipeline(seen.standing) || viewer?.staff === true
         if (row === null || (!all && row.publishedAt === null)) return yield* new NotFound({})
         return { row, seen, all }
       })
-      const show = Effect.fnUntraced(function*(row: VersionRow, all: boolean) {
+      const show = Effect.fnUntraced(function* (row: VersionRow, all: boolean) {
         const stages = yield* Effect.orDie(rows.stageEvents([row.id]))
-        return record(row, stages.map(({ data }) => data), all)
+        return record(
+          row,
+          stages.map(({ data }) => data),
+          all
+        )
       })
       const reread = (id: string) => Effect.flatMap(Effect.orDie(rows.versionById(id)), (row) => show(row!, true))
 
@@ -174,7 +238,7 @@ export class Versions extends Context.Service<Versions, {
           org: row.namespace,
           detail
         })
-      const change = Effect.fnUntraced(function*(
+      const change = Effect.fnUntraced(function* (
         actor: Account,
         row: VersionRow,
         from: ReadonlyArray<VersionStatus>,
@@ -183,11 +247,13 @@ export class Versions extends Context.Service<Versions, {
         detail: Record<string, unknown>
       ) {
         const at = yield* now
-        const moved = yield* transaction(Effect.gen(function*() {
-          const done = yield* Effect.orDie(rows.move(row.id, from, to, at))
-          if (done) yield* note(actor, action, row, { ...detail, from: row.status })
-          return done
-        }))
+        const moved = yield* transaction(
+          Effect.gen(function* () {
+            const done = yield* Effect.orDie(rows.move(row.id, from, to, at))
+            if (done) yield* note(actor, action, row, { ...detail, from: row.status })
+            return done
+          })
+        )
         if (!moved) {
           const current = (yield* Effect.orDie(rows.versionById(row.id)))!
           return yield* new VersionNotPublished({
@@ -197,50 +263,59 @@ export class Versions extends Context.Service<Versions, {
         }
         return yield* reread(row.id)
       })
-      const ofManager = Effect.fnUntraced(function*(actor: Account, ns: string, name: string, version: string) {
-        const { row, seen } = yield* find(actor, ns, name, version)
-        return canManage(seen.standing) ? row : yield* new NotFound({})
+      const ofManager = Effect.fnUntraced(function* (actor: Account, ns: string, name: string, version: string) {
+        const { standing } = yield* agents.known(actor, ns, name)
+        const row = yield* Effect.orDie(rows.version(ns, name, version))
+        return row !== null && canManage(standing) ? row : yield* new NotFound({})
       })
       /** Staff sees every version, also of private agents: it decides on them. */
-      const ofStaff = Effect.fnUntraced(function*(ns: string, name: string, version: string) {
+      const ofStaff = Effect.fnUntraced(function* (ns: string, name: string, version: string) {
         const row = yield* Effect.orDie(rows.version(ns, name, version))
         return row === null ? yield* new NotFound({}) : row
       })
       const release = (row: VersionRow, attestation: unknown): ReleaseRow | null =>
-        row.manifest === null ? null : {
-          versionId: row.id,
-          agentId: row.agentId,
-          ref: refOf(row),
-          namespace: row.namespace,
-          name: row.name,
-          version: row.version,
-          status: row.status,
-          archiveDigest: row.archiveDigest,
-          archiveBytes: row.archiveBytes,
-          manifest: row.manifest,
-          attestation: attestation === null ? null : JSON.stringify(attestation),
-          visibility: row.visibility,
-          builtin: row.builtin,
-          scanStatus: row.scanStatus
-        }
+        row.manifest === null
+          ? null
+          : {
+              versionId: row.id,
+              agentId: row.agentId,
+              ref: refOf(row),
+              namespace: row.namespace,
+              name: row.name,
+              version: row.version,
+              status: row.status,
+              archiveDigest: row.archiveDigest,
+              archiveBytes: row.archiveBytes,
+              manifest: row.manifest,
+              attestation: attestation === null ? null : JSON.stringify(attestation),
+              visibility: row.visibility,
+              builtin: row.builtin,
+              scanStatus: row.scanStatus
+            }
 
-      const submit = Effect.fnUntraced(function*(actor: Account, ns: string, name: string, path: string) {
-        const seen = yield* agents.seen(actor, ns, name)
+      const submit = Effect.fnUntraced(function* (actor: Account, ns: string, name: string, path: string) {
+        const seen = yield* agents.known(actor, ns, name)
         if (!canPublish(seen.standing)) return yield* new NotFound({})
+        if (seen.agent.retiredAt !== null)
+          return yield* new AgentRetired({ detail: "A retired agent takes no submission" })
         const { size } = yield* Effect.orDie(Effect.tryPromise(() => stat(path)))
         const maxBytes = settings["limits.archiveMaxBytes"]
         if (size > maxBytes) return yield* new TooLarge({ detail: `A release archive has at most ${maxBytes} bytes` })
-        const head = yield* Effect.catchTag(readArchiveHead(path), "ArchiveUnreadable", ({ message }) => invalidField("/archive", message))
+        const head = yield* Effect.catchTag(readArchiveHead(path), "ArchiveUnreadable", ({ message }) =>
+          invalidField("/archive", message)
+        )
         if (head.name !== `${ns}/${name}`) {
           return yield* invalidField("/archive", `agent.yaml names ${head.name.slice(0, 120)}, not ${ns}/${name}`)
         }
         if (!isVersion(head.version)) {
           return yield* invalidField("/archive", "the version in agent.yaml is not a semantic version")
         }
-        const exists = new VersionExists({ detail: `${ns}/${name}@${head.version} exists. A version is never replaced.` })
+        const exists = new VersionExists({
+          detail: `${ns}/${name}@${head.version} exists. A version is never replaced.`
+        })
         if ((yield* Effect.orDie(rows.version(ns, name, head.version))) !== null) return yield* exists
         const perDay = settings["limits.versionsPerDay"]
-        const withinDay = Effect.fnUntraced(function*(at: Date) {
+        const withinDay = Effect.fnUntraced(function* (at: Date) {
           if ((yield* Effect.orDie(rows.submittedSince(seen.agent.id, new Date(at.getTime() - dayMs)))) >= perDay) {
             return yield* new VersionsPerDay({ detail: `An agent takes at most ${perDay} versions in 24 hours` })
           }
@@ -249,67 +324,95 @@ export class Versions extends Context.Service<Versions, {
         yield* withinDay(yield* now)
         const put = objects.put(NodeStream.fromReadable({ evaluate: () => createReadStream(path) }), { maxBytes }).pipe(
           Effect.catchTag("ObjectTooLarge", () => new TooLarge({})),
-          Effect.catch((error) => error instanceof TooLarge ? Effect.fail(error) : Effect.die(error))
+          Effect.catch((error) => (error instanceof TooLarge ? Effect.fail(error) : Effect.die(error)))
         )
         const stored = yield* put
         const id = yield* newId("ver")
         const at = yield* now
         const locked = Effect.orDie(rows.lock(`agent:${seen.agent.id}`))
-        yield* transaction(Effect.gen(function*() {
-          yield* locked
-          yield* withinDay(at)
-          // A submission of the same bytes that was refused meanwhile took them away again.
-          if (!(yield* Effect.orDie(objects.has(stored.digest)))) yield* put
-          yield* rows.insertVersion({
-            id,
-            agentId: seen.agent.id,
-            version: head.version,
-            archiveDigest: stored.digest,
-            archiveBytes: stored.bytes,
-            manifestSchemaVersion: head.manifestSchemaVersion,
-            sourceKind: "upload",
-            sourceCommit: null,
-            submittedBy: actor.accountId,
-            createdAt: at
-          }).pipe(Effect.catch((error) => Database.uniqueConstraint(error) === "versions_once" ? Effect.fail(exists) : Effect.die(error)))
-          yield* Effect.orDie(rows.addEvent(id, "status", { status: "scanning", at: at.toISOString() }, at))
-          yield* audit.record({
-            actor: { type: "account", id: actor.accountId, handle: actor.handle },
-            action: "version.submit",
-            target: `${ns}/${name}@${head.version}`,
-            org: auditOrg(seen),
-            detail: { digest: stored.digest }
+        yield* transaction(
+          Effect.gen(function* () {
+            yield* locked
+            yield* withinDay(at)
+            // A submission of the same bytes that was refused meanwhile took them away again.
+            if (!(yield* Effect.orDie(objects.has(stored.digest)))) yield* put
+            yield* rows
+              .insertVersion({
+                id,
+                agentId: seen.agent.id,
+                version: head.version,
+                archiveDigest: stored.digest,
+                archiveBytes: stored.bytes,
+                manifestSchemaVersion: head.manifestSchemaVersion,
+                sourceKind: "upload",
+                sourceCommit: null,
+                submittedBy: actor.accountId,
+                createdAt: at
+              })
+              .pipe(
+                Effect.catch((error) =>
+                  Database.uniqueConstraint(error) === "versions_once" ? Effect.fail(exists) : Effect.die(error)
+                )
+              )
+            yield* Effect.orDie(rows.addEvent(id, "status", { status: "scanning", at: at.toISOString() }, at))
+            yield* audit.record({
+              actor: { type: "account", id: actor.accountId, handle: actor.handle },
+              action: "version.submit",
+              target: `${ns}/${name}@${head.version}`,
+              org: auditOrg(seen),
+              detail: { digest: stored.digest }
+            })
           })
-        })).pipe(
+        ).pipe(
           // Refused or cut off after all. Under the lock, so that no other submission of these bytes is between its look and its row.
           Effect.onError(() =>
-            transaction(Effect.gen(function*() {
-              yield* locked
-              if (!(yield* Effect.orDie(rows.holdsArchive(stored.digest)))) yield* Effect.orDie(objects.remove(stored.digest))
-            })).pipe(Effect.catchCause((cause) => Effect.logWarning("an archive without a version stays", cause)))
+            transaction(
+              Effect.gen(function* () {
+                yield* locked
+                if (!(yield* Effect.orDie(rows.holdsArchive(stored.digest))))
+                  yield* Effect.orDie(objects.remove(stored.digest))
+              })
+            ).pipe(Effect.catchCause((cause) => Effect.logWarning("an archive without a version stays", cause)))
           )
         )
         yield* scans.start(id)
         return yield* reread(id)
       })
 
-      const events = Effect.fnUntraced(function*(viewer: Account | null, ns: string, name: string, version: string, after: number) {
+      const events = Effect.fnUntraced(function* (
+        viewer: Account | null,
+        ns: string,
+        name: string,
+        version: string,
+        after: number
+      ) {
         const { row } = yield* find(viewer, ns, name, version)
         let last = Math.max(0, Math.min(after, lastSeq))
         const look = Effect.suspend(() => Effect.orDie(rows.events(row.id, last))).pipe(
           Effect.tap((found) => Effect.sync(() => (last = found.at(-1)?.seq ?? last)))
         )
-        const ended = Effect.map(Effect.orDie(rows.versionById(row.id)), (current) => current === null || terminal.includes(current.status))
+        const ended = Effect.map(
+          Effect.orDie(rows.versionById(row.id)),
+          (current) => current === null || terminal.includes(current.status)
+        )
         return Stream.unwrap(
           Effect.map(notifications.subscribe("version_events"), (notified) =>
-            Stream.merge(Stream.filter(notified, (id) => id === row.id), Stream.tick(lookAgain)))
+            Stream.merge(
+              Stream.filter(notified, (id) => id === row.id),
+              Stream.tick(lookAgain)
+            )
+          )
         ).pipe(
           Stream.mapEffect(() => look),
           Stream.mapEffect((found) => {
-            const end = found.some(({ data, event }) => event === "status" && terminal.includes(data["status"] as VersionStatus))
+            const end = found.some(
+              ({ data, event }) => event === "status" && terminal.includes(data["status"] as VersionStatus)
+            )
             if (found.length > 0) return Effect.succeed({ found, end })
             // It may have ended between the look and this: its last events come before `done`.
-            return Effect.flatMap(ended, (end) => Effect.map(end ? look : Effect.succeed(found), (found) => ({ found, end })))
+            return Effect.flatMap(ended, (end) =>
+              Effect.map(end ? look : Effect.succeed(found), (found) => ({ found, end }))
+            )
           }),
           Stream.takeUntil(({ end }) => end),
           Stream.flatMap(({ end, found }) =>
@@ -321,13 +424,18 @@ export class Versions extends Context.Service<Versions, {
         )
       })
 
-      const signatures = Effect.fnUntraced(function*(viewer: Account | null, ns: string, name: string, version: string) {
+      const signatures = Effect.fnUntraced(function* (
+        viewer: Account | null,
+        ns: string,
+        name: string,
+        version: string
+      ) {
         const { row } = yield* find(viewer, ns, name, version)
         return { ...(yield* Effect.orDie(rows.signatures(row.id)))!, published: row.publishedAt !== null }
       })
 
       return Versions.of({
-        list: Effect.fnUntraced(function*(viewer, ns, name, page) {
+        list: Effect.fnUntraced(function* (viewer, ns, name, page) {
           const { agent, standing } = yield* agents.seen(viewer, ns, name)
           const [offset, limit] = [clampOffset(page.offset), clamp(page.limit, 100, 20)]
           const all = seesPipeline(standing) || viewer?.staff === true
@@ -335,24 +443,30 @@ export class Versions extends Context.Service<Versions, {
           const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
           const of = (id: string) => stages.filter(({ versionId }) => versionId === id).map(({ data }) => data)
           // A page past the end has no row that could tell the total.
-          const [counted] = found.length > 0 || offset === 0 ? found : yield* Effect.orDie(rows.versions(agent.id, all, 0, 1))
+          const [counted] =
+            found.length > 0 || offset === 0 ? found : yield* Effect.orDie(rows.versions(agent.id, all, 0, 1))
           return { items: found.map((row) => record(row, of(row.id), all)), total: counted?.total ?? 0, offset, limit }
         }),
-        get: Effect.fnUntraced(function*(viewer, ns, name, version) {
+        get: Effect.fnUntraced(function* (viewer, ns, name, version) {
           const { all, row } = yield* find(viewer, ns, name, version)
           return yield* show(row, all)
         }),
         events,
-        report: Effect.fnUntraced(function*(viewer, ns, name, version) {
+        report: Effect.fnUntraced(function* (viewer, ns, name, version) {
           const { report, reportEnvelope } = yield* signatures(viewer, ns, name, version)
-          return report === null || reportEnvelope === null ? yield* new ReportNotReady({}) : { report, envelope: reportEnvelope }
+          return report === null || reportEnvelope === null
+            ? yield* new ReportNotReady({})
+            : { report, envelope: reportEnvelope }
         }),
-        attestation: Effect.fnUntraced(function*(viewer, ns, name, version) {
+        attestation: Effect.fnUntraced(function* (viewer, ns, name, version) {
           const { attestation, published } = yield* signatures(viewer, ns, name, version)
           // Whoever has it passes for published wherever only the registry's signature is checked.
-          return (published ? attestation : null) ?? (yield* new ReportNotReady({ detail: "The version has no attestation, or was never published" }))
+          return (
+            (published ? attestation : null) ??
+            (yield* new ReportNotReady({ detail: "The version has no attestation, or was never published" }))
+          )
         }),
-        archive: Effect.fnUntraced(function*(viewer, ns, name, digest) {
+        archive: Effect.fnUntraced(function* (viewer, ns, name, digest) {
           const { agent, standing } = yield* agents.seen(viewer, ns, name)
           const row = yield* Effect.orDie(rows.byArchive(agent.id, digest))
           const all = seesPipeline(standing) || viewer?.staff === true
@@ -366,13 +480,27 @@ export class Versions extends Context.Service<Versions, {
           return { bytes, public: agent.visibility === "public", content }
         }),
         submit,
-        yank: Effect.fnUntraced(function*(actor, ns, name, version) {
-          return yield* change(actor, yield* ofManager(actor, ns, name, version), ["published"], "yanked", "version.yank", {})
+        yank: Effect.fnUntraced(function* (actor, ns, name, version) {
+          return yield* change(
+            actor,
+            yield* ofManager(actor, ns, name, version),
+            ["published"],
+            "yanked",
+            "version.yank",
+            {}
+          )
         }),
-        unyank: Effect.fnUntraced(function*(actor, ns, name, version) {
-          return yield* change(actor, yield* ofManager(actor, ns, name, version), ["yanked"], "published", "version.unyank", {})
+        unyank: Effect.fnUntraced(function* (actor, ns, name, version) {
+          return yield* change(
+            actor,
+            yield* ofManager(actor, ns, name, version),
+            ["yanked"],
+            "published",
+            "version.unyank",
+            {}
+          )
         }),
-        moderate: Effect.fnUntraced(function*(actor, ns, name, version, decision, reason) {
+        moderate: Effect.fnUntraced(function* (actor, ns, name, version, decision, reason) {
           const row = yield* ofStaff(ns, name, version)
           switch (decision) {
             case "quarantine":
@@ -380,22 +508,43 @@ export class Versions extends Context.Service<Versions, {
             case "release": {
               // What was yanked before its quarantine stays yanked.
               const before = yield* Effect.orDie(rows.statusBefore(row.id))
-              return yield* change(actor, row, ["quarantined"], before === "yanked" ? "yanked" : "published", "version.release", { reason })
+              return yield* change(
+                actor,
+                row,
+                ["quarantined"],
+                before === "yanked" ? "yanked" : "published",
+                "version.release",
+                { reason }
+              )
             }
             case "block":
-              return yield* change(actor, row, ["needs_review", "published", "yanked", "quarantined"], "blocked", "version.block", { reason })
+              return yield* change(
+                actor,
+                row,
+                ["needs_review", "published", "yanked", "quarantined"],
+                "blocked",
+                "version.block",
+                { reason }
+              )
           }
         }),
-        reviewQueue: Effect.fnUntraced(function*(actor) {
+        reviewQueue: Effect.fnUntraced(function* (actor) {
           if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })
           const found = yield* Effect.orDie(rows.inReview(200))
           const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
-          return found.map((row) => record(row, stages.filter(({ versionId }) => versionId === row.id).map(({ data }) => data), true))
+          return found.map((row) =>
+            record(
+              row,
+              stages.filter(({ versionId }) => versionId === row.id).map(({ data }) => data),
+              true
+            )
+          )
         }),
-        review: Effect.fnUntraced(function*(actor, ns, name, version, decision, reason) {
+        review: Effect.fnUntraced(function* (actor, ns, name, version, decision, reason) {
           if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })
           const row = yield* ofStaff(ns, name, version)
-          if (row.submittedBy === actor.accountId) return yield* new Forbidden({ detail: "Nobody decides on a version of their own" })
+          if (row.submittedBy === actor.accountId)
+            return yield* new Forbidden({ detail: "Nobody decides on a version of their own" })
           // Nothing may be published without an attestation: its scan did not end, or could not read its manifest.
           if (decision === "publish" && !row.signed) {
             return yield* new VersionNotPublished({
@@ -403,12 +552,21 @@ export class Versions extends Context.Service<Versions, {
               versionStatus: row.status
             })
           }
-          return yield* change(actor, row, ["needs_review"], decision === "publish" ? "published" : "blocked", "version.review", { decision, reason })
+          return yield* change(
+            actor,
+            row,
+            ["needs_review"],
+            decision === "publish" ? "published" : "blocked",
+            "version.review",
+            { decision, reason }
+          )
         }),
-        resolve: Effect.fnUntraced(function*(ref, reader) {
+        resolve: Effect.fnUntraced(function* (ref, reader) {
           const [path, version] = ref.split("@") as [string, string | undefined]
           const [ns, name] = path.split("/") as [string, string]
-          const row = yield* Effect.orDie(version === undefined ? rows.latestPublished(ns, name) : rows.version(ns, name, version))
+          const row = yield* Effect.orDie(
+            version === undefined ? rows.latestPublished(ns, name) : rows.version(ns, name, version)
+          )
           if (row === null || (row.status !== "published" && row.status !== "yanked")) return yield* new NotFound({})
           if ((yield* orgs.namespace(ns)) === null) return yield* new NotFound({})
           if (row.visibility === "private") {
@@ -419,7 +577,7 @@ export class Versions extends Context.Service<Versions, {
           const found = release(row, null)
           return found === null ? yield* new NotFound({}) : found
         }),
-        releaseById: Effect.fnUntraced(function*(versionId) {
+        releaseById: Effect.fnUntraced(function* (versionId) {
           const row = yield* Effect.orDie(rows.versionById(versionId))
           if (row === null) return null
           const signed = yield* Effect.orDie(rows.signatures(versionId))

@@ -6,6 +6,7 @@
  */
 import {
   Internal,
+  invalidField,
   MethodNotAllowed,
   NotFound,
   RateLimited,
@@ -25,6 +26,7 @@ import {
 } from "effect/http"
 import { HttpApi, HttpApiError } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
+import { SqlError } from "effect/sql"
 import { isIP } from "node:net"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import type { RequestState } from "./CurrentRequest.ts"
@@ -112,6 +114,15 @@ const noRoute = Effect.fnUntraced(function* (
     : HttpServerResponse.setHeader(yield* respond(new MethodNotAllowed({})), "allow", [...allowed].join(", "))
 })
 
+/**
+ * PostgreSQL keeps neither NUL nor, in JSON, half of a surrogate pair. Only it knows which values
+ * of a request reach it as text: what is sealed first, such as a task, may hold them.
+ */
+const isUnkeptText = ({ reason }: SqlError.SqlError) => {
+  const { code, detail } = reason.cause as { readonly code?: unknown; readonly detail?: unknown }
+  return code === "22021" || code === "22P05" || (code === "22P02" && /surrogate/.test(String(detail)))
+}
+
 const answer = Effect.fnUntraced(function* (
   cause: Cause.Cause<unknown>,
   request: HttpServerRequest.HttpServerRequest,
@@ -128,6 +139,10 @@ const answer = Effect.fnUntraced(function* (
     }
     if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
       return yield* noRoute(request, methods)
+    }
+    if (SqlError.isSqlError(error) && isUnkeptText(error)) {
+      const message = "holds a character that cannot be kept: NUL, or half of a surrogate pair"
+      return yield* respond(invalidField("", message, request.method === "GET" ? "query" : "body"))
     }
     if (HttpServerRespondable.isRespondable(error)) {
       const response = yield* respond(error)

@@ -117,6 +117,9 @@ export const admit = Effect.fnUntraced(function* (actor: Account, request: Creat
     if (input === undefined) return yield* invalidField(`/inputs/${index}`, "is not an unused upload of this account")
     if (inputs.some(({ name }) => name === input.name))
       return yield* invalidField(`/inputs/${index}`, `${input.name} is given twice`)
+    // One path cannot be a file and a folder.
+    if (inputs.some(({ name }) => name.startsWith(`${input.name}/`) || input.name.startsWith(`${name}/`)))
+      return yield* invalidField(`/inputs/${index}`, `${input.name} is a file and a folder`)
     inputs.push(input)
   }
   const requiredSecrets = (manifest.secrets ?? []).filter(({ required }) => required !== false).map(({ name }) => name)

@@ -84,7 +84,8 @@ const cleanName = (name: string) =>
   !name.startsWith("/") &&
   !name.includes("\\") &&
   !/[\u0000-\u001f\u007f]/.test(name) &&
-  name.split("/").every((part) => part !== "" && part !== "." && part !== "..")
+  // 255 bytes is what a file system takes as one name.
+  name.split("/").every((part) => part !== "" && part !== "." && part !== ".." && Buffer.byteLength(part) <= 255)
 
 export class Runs extends Context.Service<
   Runs,
@@ -275,7 +276,7 @@ export class Runs extends Context.Service<
       ) {
         if (!keys.available) return yield* new RunsUnavailable({ detail: "This deployment keeps no sealing key" })
         if (!cleanName(name)) {
-          return yield* invalidField("/name", "must be a relative name without empty, . or .. parts", "query")
+          return yield* invalidField("/name", "must be a relative name without empty, . or .. parts, each at most 255 bytes", "query")
         }
         const id = yield* newId("inp")
         const dataKey = Sealing.newDataKey()

@@ -32,9 +32,11 @@ export const RunsHttp = HttpApiBuilder.group(
           )
         )
       )
-      // The most read route of all answers ready: `Run` encodes to itself, so there is nothing for an encoder to do.
       .handle("get", ({ params }) =>
-        Effect.flatMap(Actor, (actor) => Effect.map(runs.get(actor, params.id), (run) => HttpServerResponse.jsonUnsafe(run)))
+        // The most read route of all answers ready: `Run` encodes to itself, so there is nothing for an encoder to do.
+        Effect.flatMap(Actor, (actor) =>
+          Effect.map(runs.get(actor, params.id), (run) => HttpServerResponse.jsonUnsafe(run))
+        )
       )
       .handle("events", ({ headers, params, query }) =>
         Effect.flatMap(Actor, (actor) => runs.events(actor, params.id, headers["last-event-id"] ?? query.after ?? 0))

@@ -12,16 +12,22 @@ const none = Layer.succeed(Judge, {
 })
 
 export const JudgeLive = Layer.unwrap(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const settings = yield* Settings.Settings
     const provider = settings["judge.provider"]
     if (provider === "local") return Judge.layerLocal
     if (provider === "none") return none
     const [model, apiKey] = [settings["judge.model"], settings["judge.apiKey"]]
     if (model === null || apiKey === null) {
-      return yield* new Settings.SettingsInvalid({ problems: [`judge.model and judge.apiKey are needed for ${provider}`] })
+      return yield* new Settings.SettingsInvalid({
+        problems: [`judge.model and judge.apiKey are needed for ${provider}`]
+      })
     }
-    const options = (baseUrl: string) => ({ baseUrl: settings["judge.baseUrl"] ?? baseUrl, apiKey: Redacted.make(apiKey), model })
+    const options = (baseUrl: string) => ({
+      baseUrl: settings["judge.baseUrl"] ?? baseUrl,
+      apiKey: Redacted.make(apiKey),
+      model
+    })
     return provider === "anthropic"
       ? Judge.layerAnthropic(options("https://api.anthropic.com"))
       : Judge.layerOpenAiCompatible(options("https://api.openai.com/v1"))

@@ -29,7 +29,7 @@ import { archiveStage, stages } from "./Stages.ts"
 /** A stage that could not do its work is tried so often, with growing pauses. Spec: Events 8. */
 const attempts = 5
 /** What a stage may take with all its tries. S9 asks the judge six questions about every 8 KiB, at the judge's pace. */
-const stageTimeout = (stage: StageId) => stage === "S9" ? "15 minutes" : "3 minutes"
+const stageTimeout = (stage: StageId) => (stage === "S9" ? "15 minutes" : "3 minutes")
 /** A scan older than this goes to a person. Spec: Other states. */
 const scanLifeMs = 30 * 60_000
 /** A scan without progress for so long has lost its message or its process. */
@@ -61,148 +61,202 @@ const withoutAnswer = (stage: StageId, judge: string): StageResult | undefined =
     ? toStageResult(stage, "1", { findings: [], status: "skipped", detail: "No judge is configured" }, 0)
     : undefined
 
-type Services = AgentsSql | Audit.Audit | ObjectStore | Settings.Settings | SigningKeys | Judge | HttpClient.HttpClient | SqlClient.SqlClient
+type Services =
+  | AgentsSql
+  | Audit.Audit
+  | ObjectStore
+  | Settings.Settings
+  | SigningKeys
+  | Judge
+  | HttpClient.HttpClient
+  | SqlClient.SqlClient
 
 /** Someone else took the version out of `scanning`: what this scan would still find counts for nothing. */
 class DecidedOtherwise extends Data.TaggedError("DecidedOtherwise") {}
 
 /** One scan from where it is to its end; a defect leaves the version in `scanning`. Spec: SCAN-004. */
-export const scanVersion = Effect.fnUntraced(function*(version: VersionRow): Effect.fn.Return<void, DecidedOtherwise, Services> {
-  const rows = yield* AgentsSql
-  const sql = yield* SqlClient.SqlClient
-  const settings = yield* Settings.Settings
-  const audit = yield* Audit.Audit
-  const keys = yield* SigningKeys
-  const judge = yield* Judge
-  const transaction = Database.transaction(sql)
-  const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
-  const kept = yield* Effect.orDie(
-    sql<{ stage: StageId; result: StageResult; finishedAt: Date }>`SELECT stage, result, finished_at FROM scan_stages WHERE version_id = ${version.id}`
-  )
-  const finished = new Map(kept.map(({ result, stage }) => [stage, result] as const))
-  // A scan that goes on began when its first stage did.
-  const startedAt = new Date(Math.min((yield* now).getTime(), ...kept.map(({ finishedAt, result }) => finishedAt.getTime() - result.durationMs)))
-  const tell = (stage: StageId, status: string, at: Date) =>
-    Effect.orDie(rows.addEvent(version.id, "stage", { stage, name: stageNames[stage], status }, at)).pipe(
-      Effect.filterOrFail((told) => told, () => new DecidedOtherwise())
+export const scanVersion = Effect.fnUntraced(
+  function* (version: VersionRow): Effect.fn.Return<void, DecidedOtherwise, Services> {
+    const rows = yield* AgentsSql
+    const sql = yield* SqlClient.SqlClient
+    const settings = yield* Settings.Settings
+    const audit = yield* Audit.Audit
+    const keys = yield* SigningKeys
+    const judge = yield* Judge
+    const transaction = Database.transaction(sql)
+    const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
+    const kept = yield* Effect.orDie(
+      sql<{
+        stage: StageId
+        result: StageResult
+        finishedAt: Date
+      }>`SELECT stage, result, finished_at FROM scan_stages WHERE version_id = ${version.id}`
     )
-  const keep = Effect.fnUntraced(function*(result: StageResult) {
-    const at = yield* now
-    yield* transaction(Effect.gen(function*() {
-      yield* Effect.orDie(sql`INSERT INTO scan_stages ${
-        sql.insert({ versionId: version.id, stage: result.stage, result: JSON.stringify(result), finishedAt: at })
-      } ON CONFLICT DO NOTHING`)
-      yield* tell(result.stage, result.status, at)
-    }))
-    finished.set(result.stage, result)
-  })
-
-  if (!finished.has("S1")) yield* tell("S1", "running", yield* now)
-  const stored = yield* Effect.orDie((yield* ObjectStore).get(version.archiveDigest))
-  const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
-  const opened = yield* archiveStage(archive, limitsOf(settings))
-  if (!finished.has("S1")) yield* keep(opened.result)
-
-  const { pkg } = opened
-  if (pkg !== undefined) {
-    const previous = yield* Effect.orDie(rows.lastPublishedManifest(version.agentId))
-    const clamd = clamdOf(settings["scan.clamd"])
-    const osvBaseUrl = settings["scan.osvUrl"]
-    const caps = tierNames.map((tier) => settings[`runs.caps.${tier}`])
-    const context: ScanContext = {
-      namespace: version.namespace,
-      name: version.name,
-      version: version.version,
-      budgetCaps: { seconds: Math.max(...caps.map(({ seconds }) => seconds)), turns: Math.max(...caps.map(({ turns }) => turns)) },
-      ...(previous === null
-        ? {}
-        : {
-          previous: {
-            version: previous.version,
-            capabilities: previous.manifest.capabilities ?? {},
-            mcpServers: previous.manifest.mcpServers ?? [],
-            secrets: (previous.manifest.secrets ?? []).map(({ name }) => name)
-          }
-        }),
-      ...(clamd === undefined ? {} : { clamd }),
-      ...(osvBaseUrl === null ? {} : { osvBaseUrl })
-    }
-    for (const { run, stage } of stages) {
-      if (!finished.has(stage)) {
-        yield* tell(stage, "running", yield* now)
-        const unanswered = withoutAnswer(stage, judge.provider)
-        const tooLong = toStageResult(stage, "0", { findings: [], status: "failed", detail: "took too long" }, 0)
-        yield* keep(
-          unanswered ?? (yield* run(pkg, context).pipe(
-            Effect.repeat({
-              schedule: Schedule.exponential("500 millis"),
-              times: attempts - 1,
-              while: (result) => result.status === "failed"
-            }),
-            Effect.timeoutOrElse({ duration: stageTimeout(stage), orElse: () => Effect.succeed(tooLong) })
-          ))
+    const finished = new Map(kept.map(({ result, stage }) => [stage, result] as const))
+    // A scan that goes on began when its first stage did.
+    const startedAt = new Date(
+      Math.min(
+        (yield* now).getTime(),
+        ...kept.map(({ finishedAt, result }) => finishedAt.getTime() - result.durationMs)
+      )
+    )
+    const tell = (stage: StageId, status: string, at: Date) =>
+      Effect.orDie(rows.addEvent(version.id, "stage", { stage, name: stageNames[stage], status }, at)).pipe(
+        Effect.filterOrFail(
+          (told) => told,
+          () => new DecidedOtherwise()
         )
-      }
-      // A manifest that cannot be used leaves nothing for the later stages to judge.
-      if (stage === "S2" && pkg.manifest === undefined) break
-    }
-  }
+      )
+    const keep = Effect.fnUntraced(function* (result: StageResult) {
+      const at = yield* now
+      yield* transaction(
+        Effect.gen(function* () {
+          yield* Effect.orDie(
+            sql`INSERT INTO scan_stages ${sql.insert({
+              versionId: version.id,
+              stage: result.stage,
+              result: JSON.stringify(result),
+              finishedAt: at
+            })} ON CONFLICT DO NOTHING`
+          )
+          yield* tell(result.stage, result.status, at)
+        })
+      )
+      finished.set(result.stage, result)
+    })
 
-  const ordered = ["S1" as const, ...stages.map(({ stage }) => stage)].flatMap((stage) => finished.get(stage) ?? [])
-  const decision = decide(ordered)
-  const finishedAt = yield* now
-  const manifest = pkg?.manifest
-  const ref = `${version.namespace}/${version.name}@${version.version}`
-  const archiveDigest = version.archiveDigest
-  const report = buildReport({ ref, archive: archiveDigest, manifest, startedAt, finishedAt }, decision)
-  const attestation = manifest === undefined ? null : sign(
-    makeStatement({
-      baseUrl: settings["service.baseUrl"],
-      ref,
-      archive: archiveDigest,
-      predicate: {
-        verdict: report.verdict,
-        stages: stagesOf(report),
-        rulesetHash,
-        rubricHash,
-        judge: { provider: judge.provider, model: judge.model },
-        report: { digest: reportDigest(report) },
-        manifest: { digest: manifestDigest(manifest) },
-        capabilities: manifest.capabilities ?? {},
-        submitter: version.submitter,
-        source: version.sourceKind === "git" ? { kind: "git", commit: version.sourceCommit ?? "" } : { kind: "upload" },
-        submittedAt: version.createdAt.toISOString(),
-        scannedAt: finishedAt.toISOString(),
-        signedAt: finishedAt.toISOString()
+    if (!finished.has("S1")) yield* tell("S1", "running", yield* now)
+    const stored = yield* Effect.orDie((yield* ObjectStore).get(version.archiveDigest))
+    const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
+    const opened = yield* archiveStage(archive, limitsOf(settings))
+    if (!finished.has("S1")) yield* keep(opened.result)
+
+    const { pkg } = opened
+    if (pkg !== undefined) {
+      const previous = yield* Effect.orDie(rows.lastPublishedManifest(version.agentId))
+      const clamd = clamdOf(settings["scan.clamd"])
+      const osvBaseUrl = settings["scan.osvUrl"]
+      const caps = tierNames.map((tier) => settings[`runs.caps.${tier}`])
+      const context: ScanContext = {
+        namespace: version.namespace,
+        name: version.name,
+        version: version.version,
+        budgetCaps: {
+          seconds: Math.max(...caps.map(({ seconds }) => seconds)),
+          turns: Math.max(...caps.map(({ turns }) => turns))
+        },
+        ...(previous === null
+          ? {}
+          : {
+              previous: {
+                version: previous.version,
+                capabilities: previous.manifest.capabilities ?? {},
+                mcpServers: previous.manifest.mcpServers ?? [],
+                secrets: (previous.manifest.secrets ?? []).map(({ name }) => name)
+              }
+            }),
+        ...(clamd === undefined ? {} : { clamd }),
+        ...(osvBaseUrl === null ? {} : { osvBaseUrl })
       }
-    }),
-    keys.active
-  )
-  yield* transaction(Effect.gen(function*() {
-    const concluded = yield* Effect.orDie(rows.concludeScan(version.id, {
-      status: decision.status,
-      manifest: manifest ?? null,
-      manifestSchemaVersion: version.manifestSchemaVersion,
-      verdict: decision.verdict,
-      findingCounts: decision.findingCounts,
-      holding: decision.holdingFindings,
-      report,
-      reportEnvelope: signReport(report, keys.active),
-      attestation
-    }, finishedAt))
-    if (concluded) {
-      yield* audit.record({ actor: Audit.system, action: `version.${decision.status}`, target: ref, org: version.namespace, detail: { verdict: decision.verdict } })
+      for (const { run, stage } of stages) {
+        if (!finished.has(stage)) {
+          yield* tell(stage, "running", yield* now)
+          const unanswered = withoutAnswer(stage, judge.provider)
+          const tooLong = toStageResult(stage, "0", { findings: [], status: "failed", detail: "took too long" }, 0)
+          yield* keep(
+            unanswered ??
+              (yield* run(pkg, context).pipe(
+                Effect.repeat({
+                  schedule: Schedule.exponential("500 millis"),
+                  times: attempts - 1,
+                  while: (result) => result.status === "failed"
+                }),
+                Effect.timeoutOrElse({ duration: stageTimeout(stage), orElse: () => Effect.succeed(tooLong) })
+              ))
+          )
+        }
+        // A manifest that cannot be used leaves nothing for the later stages to judge.
+        if (stage === "S2" && pkg.manifest === undefined) break
+      }
     }
-  }))
-}, Effect.catchTag("DecidedOtherwise", () => Effect.void))
+
+    const ordered = ["S1" as const, ...stages.map(({ stage }) => stage)].flatMap((stage) => finished.get(stage) ?? [])
+    const decision = decide(ordered)
+    const finishedAt = yield* now
+    const manifest = pkg?.manifest
+    const ref = `${version.namespace}/${version.name}@${version.version}`
+    const archiveDigest = version.archiveDigest
+    const report = buildReport({ ref, archive: archiveDigest, manifest, startedAt, finishedAt }, decision)
+    const attestation =
+      manifest === undefined
+        ? null
+        : sign(
+            makeStatement({
+              baseUrl: settings["service.baseUrl"],
+              ref,
+              archive: archiveDigest,
+              predicate: {
+                verdict: report.verdict,
+                stages: stagesOf(report),
+                rulesetHash,
+                rubricHash,
+                judge: { provider: judge.provider, model: judge.model },
+                report: { digest: reportDigest(report) },
+                manifest: { digest: manifestDigest(manifest) },
+                capabilities: manifest.capabilities ?? {},
+                submitter: version.submitter,
+                source:
+                  version.sourceKind === "git"
+                    ? { kind: "git", commit: version.sourceCommit ?? "" }
+                    : { kind: "upload" },
+                submittedAt: version.createdAt.toISOString(),
+                scannedAt: finishedAt.toISOString(),
+                signedAt: finishedAt.toISOString()
+              }
+            }),
+            keys.active
+          )
+    yield* transaction(
+      Effect.gen(function* () {
+        const concluded = yield* Effect.orDie(
+          rows.concludeScan(
+            version.id,
+            {
+              status: decision.status,
+              manifest: manifest ?? null,
+              manifestSchemaVersion: version.manifestSchemaVersion,
+              verdict: decision.verdict,
+              findingCounts: decision.findingCounts,
+              holding: decision.holdingFindings,
+              report,
+              reportEnvelope: signReport(report, keys.active),
+              attestation
+            },
+            finishedAt
+          )
+        )
+        if (concluded) {
+          yield* audit.record({
+            actor: Audit.system,
+            action: `version.${decision.status}`,
+            target: ref,
+            org: version.namespace,
+            detail: { verdict: decision.verdict }
+          })
+        }
+      })
+    )
+  },
+  Effect.catchTag("DecidedOtherwise", () => Effect.void)
+)
 
 export const ScanEntityLive = Layer.unwrap(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const settings = yield* Settings.Settings
     // Of the node, not of one entity.
     const workers = yield* Semaphore.make(settings["queue.workers"])
     return ScanEntity.toLayer(
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const rows = yield* AgentsSql
         const services = yield* Effect.context<Services>()
         let scanning = false
@@ -212,7 +266,7 @@ export const ScanEntityLive = Layer.unwrap(
               Effect.suspend(() => {
                 if (scanning) return Effect.void
                 scanning = true
-                return Effect.gen(function*() {
+                return Effect.gen(function* () {
                   const version = yield* Effect.orDie(rows.versionById(versionId))
                   if (version?.status === "scanning") yield* scanVersion(version)
                 }).pipe(
@@ -232,38 +286,54 @@ export const ScanEntityLive = Layer.unwrap(
   })
 )
 
-const send = Effect.fnUntraced(function*(versionId: string, turn: string) {
+const send = Effect.fnUntraced(function* (versionId: string, turn: string) {
   const of = yield* ScanEntity.client
   yield* of(versionId).scan({ versionId, turn }, { discard: true })
 })
 
 export const ScanStarterLive = Layer.effect(
   ScanStarter,
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const services = yield* Effect.context<Effect.Services<ReturnType<typeof send>>>()
     return ScanStarter.of({
       // A message that cannot be sent is not the submitter's problem: the version is stored and reconcile sends it.
       start: (versionId) =>
-        Effect.provideContext(send(versionId, "1"), services).pipe(Effect.catchCause((cause) => Effect.logWarning("scan not started", cause)))
+        Effect.provideContext(send(versionId, "1"), services).pipe(
+          Effect.catchCause((cause) => Effect.logWarning("scan not started", cause))
+        )
     })
   })
 )
 
 /** Starts scans again that lost their process, and hands those past their time to a person. Called each minute. Spec: JOB-003. */
-export const reconcileScans = Effect.gen(function*() {
+export const reconcileScans = Effect.gen(function* () {
   const rows = yield* AgentsSql
   const audit = yield* Audit.Audit
   const transaction = Database.transaction(yield* SqlClient.SqlClient)
   const now = new Date(yield* Clock.currentTimeMillis)
   const before = (ms: number) => new Date(now.getTime() - ms)
   const late = yield* Effect.orDie(rows.scansOlderThan(before(scanLifeMs), batch))
-  yield* Effect.forEach(late, ({ id, namespace, ref }) =>
-    transaction(Effect.gen(function*() {
-      const moved = yield* Effect.orDie(rows.concludeBroken(id, [pipelineError("The scan did not end within 30 minutes")], now))
-      if (moved) {
-        yield* audit.record({ actor: Audit.system, action: "version.needs_review", target: ref, org: namespace, detail: { reason: "pipeline-error" } })
-      }
-    })), { discard: true })
+  yield* Effect.forEach(
+    late,
+    ({ id, namespace, ref }) =>
+      transaction(
+        Effect.gen(function* () {
+          const moved = yield* Effect.orDie(
+            rows.concludeBroken(id, [pipelineError("The scan did not end within 30 minutes")], now)
+          )
+          if (moved) {
+            yield* audit.record({
+              actor: Audit.system,
+              action: "version.needs_review",
+              target: ref,
+              org: namespace,
+              detail: { reason: "pipeline-error" }
+            })
+          }
+        })
+      ),
+    { discard: true }
+  )
   const idle = yield* Effect.orDie(rows.idleScans(before(idleMs), batch))
   yield* Effect.forEach(idle, ({ id }) => send(id, String(now.getTime())), { discard: true })
   return late.length + idle.length

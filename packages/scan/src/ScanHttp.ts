@@ -8,10 +8,13 @@ import { SigningKeys } from "./SigningKeys.ts"
 export const ScanHttp = HttpApiBuilder.group(
   CoreApi,
   "wellKnown",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const keys = yield* SigningKeys
     const settings = yield* Settings.Settings
     return handlers.handle("signingKeys", ({ params }) =>
-      params.service === settings["service.name"] ? Effect.map(keys.list, (list) => ({ keys: list })) : Effect.fail(new NotFound({})))
+      params.service === settings["service.name"]
+        ? Effect.map(keys.list, (list) => ({ keys: list }))
+        : Effect.fail(new NotFound({}))
+    )
   })
 )

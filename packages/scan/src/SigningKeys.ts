@@ -18,20 +18,25 @@ interface Row {
   readonly retiredAt: Date | null
 }
 
-export class SigningKeys extends Context.Service<SigningKeys, {
-  readonly active: SigningKeyPair
-  /** Active first, then the retired ones that still count. */
-  readonly list: Effect.Effect<ReadonlyArray<SigningKey>>
-}>()("scan/SigningKeys") {
+export class SigningKeys extends Context.Service<
+  SigningKeys,
+  {
+    readonly active: SigningKeyPair
+    /** Active first, then the retired ones that still count. */
+    readonly list: Effect.Effect<ReadonlyArray<SigningKey>>
+  }
+>()("scan/SigningKeys") {
   /** Makes the configured key the active one and retires the one before. */
   static readonly layer = Layer.effect(
     SigningKeys,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = yield* Settings.Settings
       const sql = yield* SqlClient.SqlClient
       const configured = settings["keys.signingKey"]
       if (configured === null) {
-        return yield* new Settings.SettingsInvalid({ problems: ["keys.signingKey is missing: attestations are signed with it"] })
+        return yield* new Settings.SettingsInvalid({
+          problems: ["keys.signingKey is missing: attestations are signed with it"]
+        })
       }
       const imported = importSigningKey(Redacted.make(configured))
       if (Result.isFailure(imported)) {
@@ -39,19 +44,19 @@ export class SigningKeys extends Context.Service<SigningKeys, {
       }
       const active = imported.success
       const now = new Date(yield* Clock.currentTimeMillis)
-      yield* Database.transaction(sql)(Effect.gen(function*() {
-        // One at a time: nodes that start together must not both retire and insert.
-        yield* sql`LOCK TABLE signing_keys IN EXCLUSIVE MODE`
-        yield* sql`UPDATE signing_keys SET status = 'retired', retired_at = ${now} WHERE status = 'active' AND key_id <> ${active.keyId}`
-        yield* sql`INSERT INTO signing_keys ${
-          sql.insert({
+      yield* Database.transaction(sql)(
+        Effect.gen(function* () {
+          // One at a time: nodes that start together must not both retire and insert.
+          yield* sql`LOCK TABLE signing_keys IN EXCLUSIVE MODE`
+          yield* sql`UPDATE signing_keys SET status = 'retired', retired_at = ${now} WHERE status = 'active' AND key_id <> ${active.keyId}`
+          yield* sql`INSERT INTO signing_keys ${sql.insert({
             keyId: active.keyId,
             publicKey: Buffer.from(active.publicKey).toString("base64"),
             status: "active",
             createdAt: now
-          })
-        } ON CONFLICT (key_id) DO UPDATE SET status = 'active', retired_at = NULL`
-      }))
+          })} ON CONFLICT (key_id) DO UPDATE SET status = 'active', retired_at = NULL`
+        })
+      )
       return SigningKeys.of({
         active,
         list: sql<Row>`

@@ -17,7 +17,14 @@ import {
 } from "../Ids.ts"
 import { Capabilities, Manifest, Mode } from "../Manifest.ts"
 import {
+  AgentInUse,
+  AgentNotRetired,
+  AgentRetired,
   Blocked,
+  BuiltinFirstParty,
+  ConfirmName,
+  Forbidden,
+  NameHeld,
   NameTaken,
   NamespaceFull,
   NotFound,
@@ -56,6 +63,8 @@ export const Agent = Schema.Struct({
   builtin: Schema.Boolean,
   modes: Schema.Array(Mode),
   latestVersion: Schema.NullOr(Version),
+  /** Set while the agent is retired: private, and closed to submissions. */
+  retiredAt: Schema.NullOr(Timestamp),
   createdAt: Timestamp,
   updatedAt: Timestamp
 }).annotate({ identifier: "Agent" })
@@ -74,8 +83,20 @@ export const CreateAgent = Schema.Struct({
 
 export const PatchAgent = Schema.Struct({
   description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(500))),
-  visibility: Schema.optionalKey(Visibility)
+  visibility: Schema.optionalKey(Visibility),
+  /** Platform staff only, and only in the first-party namespace. */
+  builtin: Schema.optionalKey(
+    Schema.NullOr(Schema.Literals(["agent", "knowledge_build", "draft", "revision", "voice_build"]))
+  )
 }).annotate({ identifier: "PatchAgent", examples: [{ visibility: "private" as const }] })
+
+export const AgentStats = Schema.Struct({
+  /** Installs ever made. */
+  installsTotal: Schema.Int,
+  installs30d: Schema.Int,
+  stars: Schema.Int
+}).annotate({ identifier: "AgentStats" })
+export type AgentStats = typeof AgentStats.Type
 
 /** Where a version is in the pipeline; findings only once a stage has ended. */
 export const PipelineProgress = Schema.Struct({
@@ -132,7 +153,8 @@ export class AgentReadsGroup extends HttpApiGroup.make("agentReads")
         namespace: Schema.optionalKey(Handle),
         q: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
         mode: Schema.optionalKey(Mode),
-        sort: Schema.optionalKey(Schema.Literals(["name", "newest"])),
+        state: Schema.optionalKey(Schema.Literals(["active", "retired"])),
+        sort: Schema.optionalKey(Schema.Literals(["name", "newest", "installs", "submitted"])),
         offset: Schema.optionalKey(Offset),
         limit: Schema.optionalKey(clampedLimit(100, 20))
       },
@@ -149,6 +171,11 @@ export class AgentReadsGroup extends HttpApiGroup.make("agentReads")
       OpenApi.Summary,
       "Read an agent"
     ),
+    HttpApiEndpoint.get("stats", "/:ns/:name/stats", {
+      params: agentParams,
+      success: AgentStats,
+      error: NotFound
+    }).annotate(OpenApi.Summary, "Installs and stars of an agent"),
     HttpApiEndpoint.get("listVersions", "/:ns/:name/versions", {
       params: agentParams,
       query: { offset: Schema.optionalKey(Offset), limit: Schema.optionalKey(clampedLimit(100, 20)) },
@@ -204,7 +231,7 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
     HttpApiEndpoint.post("create", "/", {
       payload: CreateAgent,
       success: Agent.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, NameTaken, NamespaceFull, PrivateAgentCap]
+      error: [NotFound, NameTaken, NameHeld, NamespaceFull, PrivateAgentCap]
     })
       .annotateMerge(access.account("agent:publish"))
       .annotate(OpenApi.Summary, "Create an agent"),
@@ -212,10 +239,38 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
       params: agentParams,
       payload: PatchAgent,
       success: Agent,
-      error: [NotFound, PrivateAgentCap]
+      error: [NotFound, Forbidden, PrivateAgentCap, AgentRetired, BuiltinFirstParty]
     })
       .annotateMerge(access.account("agent:manage"))
-      .annotate(OpenApi.Summary, "Change visibility or description"),
+      .annotate(OpenApi.Summary, "Change visibility, description or, as staff, whether it is built in"),
+    HttpApiEndpoint.post("retire", "/:ns/:name/retire", {
+      params: agentParams,
+      success: Agent,
+      error: [NotFound, AgentRetired]
+    })
+      .annotateMerge(access.account("agent:manage"))
+      .annotate(OpenApi.Summary, "Retire an agent: private, and closed to submissions"),
+    HttpApiEndpoint.post("restore", "/:ns/:name/restore", {
+      params: agentParams,
+      success: Agent,
+      error: [NotFound, AgentNotRetired, PrivateAgentCap]
+    })
+      .annotateMerge(access.account("agent:manage"))
+      .annotate(OpenApi.Summary, "Restore a retired agent to the visibility it had"),
+    HttpApiEndpoint.delete("delete", "/:ns/:name", {
+      params: agentParams,
+      query: {
+        confirm: Schema.optionalKey(
+          Schema.String.check(Schema.isMaxLength(100)).pipe(
+            Schema.annotate({ description: "The agent's name; needed when it has versions" })
+          )
+        )
+      },
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, ConfirmName, AgentInUse]
+    })
+      .annotateMerge(access.account("agent:manage"))
+      .annotate(OpenApi.Summary, "Delete an agent; with versions its name is held for good"),
     HttpApiEndpoint.post("submit", "/:ns/:name/versions", {
       params: agentParams,
       headers: { "idempotency-key": IdempotencyKey },
@@ -223,7 +278,7 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
         HttpApiSchema.asMultipart({ maxParts: 2, maxFileSize: "11 MiB", maxTotalSize: "12 MiB", maxFieldSize: "4 KiB" })
       ),
       success: HttpApiSchema.WithHeaders(AgentVersion.pipe(HttpApiSchema.status(202)), { location: Schema.String }),
-      error: [NotFound, TooLarge, VersionExists, VersionsPerDay]
+      error: [NotFound, TooLarge, AgentRetired, VersionExists, VersionsPerDay]
     })
       .middleware(Idempotent)
       .annotateMerge(access.account("agent:publish"))

@@ -1,4 +1,8 @@
 import type { Database } from "@quickagents/platform"
 import catalog from "./2026112130_catalog.ts"
+import lifecycle from "./2026112160_lifecycle.ts"
 
-export const migrations: Database.Migrations = { "2026112130_catalog": catalog }
+export const migrations: Database.Migrations = {
+  "2026112130_catalog": catalog,
+  "2026112160_lifecycle": lifecycle
+}

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-export default Effect.gen(function*() {
+export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // What a stage decided; a scan that starts again does not ask it twice.
   yield* sql`CREATE TABLE scan_stages (
