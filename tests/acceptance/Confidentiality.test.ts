@@ -4,7 +4,8 @@
  * every byte of the database, the object store, the host and the logs.
  */
 import { randomBytes } from "node:crypto"
-import { closeSync, openSync, readdirSync, readSync } from "node:fs"
+import { readdirSync } from "node:fs"
+import { open } from "node:fs/promises"
 import { join } from "node:path"
 import { gunzipSync, gzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
@@ -16,7 +17,7 @@ import { startStack } from "../stack/Stack.ts"
 /** In front of every string that must not be found. */
 const hushed = `hushed${randomBytes(6).toString("hex")}`
 /** In the name of an agent, which is no secret: found wherever the search really looks. */
-const open = `open${randomBytes(6).toString("hex")}`
+const unhushed = `open${randomBytes(6).toString("hex")}`
 const sealingKey = randomBytes(32)
 const mark = (what: string) => `${hushed} ${what} text`
 
@@ -43,34 +44,33 @@ const filesIn = (directory: string): ReadonlyArray<string> =>
     .map((entry) => join(entry.parentPath, entry.name))
 
 /** Names of the needles that a file holds, also across the pieces in which it is read. */
-const found = (path: string, needles: ReadonlyMap<string, ReadonlyArray<Buffer>>) => {
+const found = async (path: string, needles: ReadonlyMap<string, ReadonlyArray<Buffer>>) => {
   const overlap = 512
   const piece = Buffer.alloc(4 * 1024 * 1024 + overlap)
   const names = new Set<string>()
-  let file: number
-  try {
-    file = openSync(path, "r")
-  } catch {
-    // Removed while we looked: PostgreSQL recycles its files.
-    return names
-  }
+  // Null: removed while we looked, as PostgreSQL does with files that it is done with.
+  const file = await open(path).catch(() => null)
+  if (file === null) return names
   try {
     let kept = 0
     while (true) {
-      const read = readSync(file, piece, kept, piece.length - kept, null)
-      const view = piece.subarray(0, kept + read)
+      const { bytesRead } = await file.read(piece, kept, piece.length - kept)
+      const view = piece.subarray(0, kept + bytesRead)
       for (const [name, forms] of needles) if (forms.some((form) => view.includes(form))) names.add(name)
-      if (read === 0) return names
+      if (bytesRead === 0) return names
       kept = Math.min(overlap, view.length)
       piece.copy(piece, 0, view.length - kept, view.length)
     }
   } finally {
-    closeSync(file)
+    await file.close()
   }
 }
 
-const search = (paths: ReadonlyArray<string>, needles: ReadonlyMap<string, ReadonlyArray<Buffer>>) =>
-  paths.flatMap((path) => [...found(path, needles)].map((name) => `${name} in ${path}`))
+const search = async (paths: ReadonlyArray<string>, needles: ReadonlyMap<string, ReadonlyArray<Buffer>>) => {
+  const hits: Array<string> = []
+  for (const path of paths) for (const name of await found(path, needles)) hits.push(`${name} in ${path}`)
+  return hits
+}
 
 /** Files of the server but for the databases of other tests. */
 const databaseFiles = async () => {
@@ -103,18 +103,18 @@ const searchEverything = async (needles: ReadonlyMap<string, ReadonlyArray<Buffe
   await stack.sql((sql) => sql`CHECKPOINT`)
   const rows = await databaseText()
   return {
-    database: search(await databaseFiles(), needles),
+    database: await search(await databaseFiles(), needles),
     rows: [...needles]
       .filter(([, forms]) => forms.some((form) => rows.includes(form)))
       .map(([name]) => `${name} in a row`),
-    objects: search(filesIn(join(stack.directory, "objects")), needles),
-    host: search(filesIn(join(stack.directory, "host-0")), needles),
-    logs: search(filesIn(join(stack.directory, "logs")), needles)
+    objects: await search(filesIn(join(stack.directory, "objects")), needles),
+    host: await search(filesIn(join(stack.directory, "host-0")), needles),
+    logs: await search(filesIn(join(stack.directory, "logs")), needles)
   }
 }
 const nothing = { database: [], rows: [], objects: [], host: [], logs: [] }
 
-const ref = `cara/${open}`
+const ref = `cara/${unhushed}`
 const sessionCall = async (who: Person, method: string, path: string, body: unknown) => {
   const answer = await fetch(`${stack.urls[0]}${path}`, {
     method,
@@ -257,12 +257,12 @@ describe("what was written", () => {
 
     expect(await searchEverything(new Map([...hush, ...secrets]))).toEqual(nothing)
     // The workspaces lie in memory, and are gone with their runs.
-    expect(search(filesIn(stack.workDirectory(0)), hush)).toEqual([])
+    expect(await search(filesIn(stack.workDirectory(0)), hush)).toEqual([])
     await stack.call(stack.staff, "DELETE", "/api/v1/x/runs/staff/model")
   }, 90_000)
 
   it("is really searched: a name that is no secret is found in every place", async () => {
-    const control = await searchEverything(new Map([["control", encodings(open)]]))
+    const control = await searchEverything(new Map([["control", encodings(unhushed)]]))
     for (const [place, hits] of Object.entries(control)) expect(hits.length, place).toBeGreaterThan(0)
   })
 })

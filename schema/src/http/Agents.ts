@@ -95,7 +95,7 @@ export const AgentStats = Schema.Struct({
   installsTotal: Schema.Int,
   installs30d: Schema.Int,
   stars: Schema.Int
-}).annotate({ identifier: "AgentStats" })
+}).annotate({ identifier: "AgentStats", examples: [{ installsTotal: 120, installs30d: 14, stars: 9 }] })
 export type AgentStats = typeof AgentStats.Type
 
 /** Where a version is in the pipeline; findings only once a stage has ended. */
