@@ -43,10 +43,12 @@ const filesIn = (directory: string): ReadonlyArray<string> =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
 
+const overlap = 512
+/** One for all files: they are read one after the other. */
+const piece = Buffer.alloc(1024 * 1024 + overlap)
+
 /** Names of the needles that a file holds, also across the pieces in which it is read. */
 const found = async (path: string, needles: ReadonlyMap<string, ReadonlyArray<Buffer>>) => {
-  const overlap = 512
-  const piece = Buffer.alloc(4 * 1024 * 1024 + overlap)
   const names = new Set<string>()
   // Null: removed while we looked, as PostgreSQL does with files that it is done with.
   const file = await open(path).catch(() => null)
@@ -179,7 +181,7 @@ describe("what was written", () => {
     await runIs(stack, cara, created.id, ["running"])
     const hush = new Map([["run text", encodings(hushed)]])
     expect(
-      search(
+      await search(
         [
           ...filesIn(join(stack.directory, "host-0")),
           ...filesIn(join(stack.directory, "objects")),

@@ -1,7 +1,8 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
+import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
-import { reconcileScans } from "@quickagents/scan"
+import { reattest, reconcileScans } from "@quickagents/scan"
 import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
@@ -46,8 +47,22 @@ export const RunJobs = Layer.mergeAll(
   job("credits.renew_cycles", hourly, renewCycles)
 )
 
+/** At the start of whichever node runs it: a configured key may be a new one. */
+const Reattest = Singleton.make(
+  "scan.reattest_sweep",
+  reattest.pipe(
+    Effect.tap(({ refused, signed }) => signed + refused === 0 ? Effect.void : Effect.logInfo("attestations countersigned").pipe(Effect.annotateLogs({ refused, signed }))),
+    Effect.retry({ schedule: Schedule.exponential("1 second"), times: 4 }),
+    Effect.catchCause((cause) => Effect.logError("job failed", cause)),
+    Effect.annotateLogs({ job: "scan.reattest_sweep" }),
+    Effect.asVoid
+  )
+)
+
 export const CoreJobs = Layer.mergeAll(
+  Reattest,
   job("scan.reconcile", minutely, reconcileScans),
+  job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),
   job("platform.sweep_idempotency_keys", hourly, Idempotency.sweepIdempotencyKeys),
   job(

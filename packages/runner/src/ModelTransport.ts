@@ -2,7 +2,7 @@
  * Requests to a model's API: retries within bounds, then the events of the
  * answer. In a sandbox they go over the host's unix socket, which adds the key.
  */
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer, Option, Redacted, Schema, type Scope, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { HttpClient, HttpClientRequest } from "effect/http"

@@ -3,7 +3,7 @@
  * `envelope.json` in one tar. The same run gives the same bytes: names in byte
  * order, no times, no owners.
  */
-import { NodeStream } from "@effect/platform-node"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import type { Digest, Envelope } from "@quickagents/schema"
 import { Effect, Stream } from "effect"
 import { Tar } from "effect/encoding"

@@ -73,7 +73,7 @@ const examples: Record<string, readonly [found: ReadonlyArray<string>, left: Rea
   ],
   "delete-everything": [
     ["rm -rf /", "sudo rm -rf ~/", 'rm -rf "$HOME"'],
-    ["rm -rf ./build", "rm -rf /home/me/project/dist"]
+    ["rm -rf ./build", "rm -rf /home/agent/project/dist"]
   ],
   "overwrite-disk": [["dd if=/dev/zero of=/dev/sda", "mkfs.ext4 /dev/sdb1"], ["dd if=a of=b.img"]],
   "drop-database": [["DROP DATABASE production;"], ["DROP DATABASE IF EXISTS test_db;"]],
