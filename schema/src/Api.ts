@@ -12,6 +12,7 @@ import { InstallsGroup } from "./http/Installs.ts"
 import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
 import { PlatformGroup, ReviewGroup } from "./http/Platform.ts"
+import { SearchGroup } from "./http/Search.ts"
 import { RunsGroup, RunsStatusGroup } from "./http/Runs.ts"
 
 const annotations = OpenApi.annotations({
@@ -26,6 +27,7 @@ export class CoreApi extends HttpApi.make("registry")
   .add(AuthGroup)
   .add(UserGroup)
   .add(OrgsGroup)
+  .add(SearchGroup)
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
   .add(InstallsGroup)

@@ -36,7 +36,7 @@ export const checkIntake = (
   answers: Readonly<Record<string, unknown>>
 ): ReadonlyArray<IntakeIssue> => [
   ...questions.flatMap((question) => {
-    const value = answers[question.id] ?? question.default
+    const value = (Object.hasOwn(answers, question.id) ? answers[question.id] : undefined) ?? question.default
     if (value === undefined || value === null || value === "") {
       return question.required === true ? [{ id: question.id, message: "is required" }] : []
     }

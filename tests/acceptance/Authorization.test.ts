@@ -243,6 +243,7 @@ const rows: Readonly<Record<string, Row>> = {
     path: () => "/api/v1/orgs/acme/audit"
   },
 
+  "GET /api/v1/search": { ...anyone(200, "/api/v1/search"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
   "GET /api/v1/agents": { ...anyone(200, "/api/v1/agents"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
   "GET /api/v1/agents/:ns/:name": readsSecret(() => secretAgent),
   "GET /api/v1/agents/:ns/:name/versions": readsSecret(() => `${secretAgent}/versions`),

@@ -40,7 +40,7 @@ describe("publish and run", () => {
     const task =
       "```script\n- tokens: { input: 1000, output: 500 }\n- call: fs_write\n  args: { path: out.md, content: hello }\n- finish: done\n```"
     const created = await stack.call(olli, "POST", "/api/v1/x/runs/", { ref: "olli/steps", task })
-    expect(created).toMatchObject({ status: "queued", holdCredits: 20, payer: "olli" })
+    expect(created).toMatchObject({ ref: "olli/steps@1.0.0", holdCredits: 20, payer: "olli" })
     const run = await until(
       () => stack.call(olli, "GET", `/api/v1/x/runs/${created.id}`),
       ({ status }) => status === "finished" || status === "cancelled"

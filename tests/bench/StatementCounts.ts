@@ -9,10 +9,10 @@ import { publishAgent, runEnded, startFakeHost } from "./Deployment.ts"
 import { startStatementCounter } from "./StatementCounter.ts"
 import { median } from "./Statistics.ts"
 
-const repetitions = 9
-const lives = 12
+const repetitions = 7
+const lives = 8
 /** Long enough for what a node asks every few seconds. */
-const idleMs = 4_000
+const idleMs = 3_000
 
 export interface StatementCounts {
   /** Median of the requests, by route. */

@@ -10,7 +10,7 @@
  * the order of the questions. So a seed tells the same story again, as long as
  * it has an answer within five real seconds.
  */
-import { Clock, Effect, Exit, Logger } from "effect"
+import { Cause, Clock, Effect, Exit, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import {
   cancelExpiredRuns,
@@ -21,6 +21,7 @@ import {
   resumeUnsupervised,
   Runs
 } from "@quickagents/runs"
+import { CreditsExhausted, RunActive } from "@quickagents/schema"
 import type { Account } from "@quickagents/schema"
 import { expect, it } from "@effect/vitest"
 import { guardOfSecondRun, violations } from "../faults/Books.ts"
@@ -89,6 +90,7 @@ const story = Effect.fnUntraced(function* (chance: Chance, world: World, steps: 
   const create = (actor: Account) => Effect.flatMap(Runs, (runs) => runs.create(actor, { ref, task: "steps" }, null))
   let grants = 0
   let again = 0
+  let exhausted = 0
 
   const operations: ReadonlyArray<readonly [weight: number, name: string, Effect.Effect<string, unknown>]> = [
     [
@@ -96,11 +98,20 @@ const story = Effect.fnUntraced(function* (chance: Chance, world: World, steps: 
       "create",
       Effect.gen(function* () {
         const actor = chance.pick(accounts)
-        const active = (yield* read(rows)).find((row) => row.accountId === actor.accountId && isActive(row))
+        const before = yield* read(rows)
         const made = yield* world.run(create(actor))
-        // Between the look and the create the active run may have ended, never the other way round.
-        if (active === undefined && Exit.isFailure(made) && String(made.cause).includes("RunActive"))
-          throw new Error("refused without an active run")
+        if (Exit.isFailure(made)) {
+          const why = Cause.squash(made.cause)
+          const crashed = String(why).includes("crashed at")
+          if (Cause.hasDies(made.cause) && !crashed) throw new Error(`a create died: ${Cause.pretty(made.cause)}`)
+          // Between the look and the create an active run may have ended, never the other way round.
+          const active = before.some((row) => row.accountId === actor.accountId && isActive(row))
+          if (why instanceof RunActive && !active) throw new Error("refused without an active run")
+          const stored = (yield* read(rows)).filter(({ accountId }) => accountId === actor.accountId).length
+          const had = before.filter(({ accountId }) => accountId === actor.accountId).length
+          if (!crashed && stored > had) throw new Error(`refused, and stored all the same: ${String(why)}`)
+          exhausted += why instanceof CreditsExhausted ? 1 : 0
+        }
         return `${actor.handle} ${Exit.isSuccess(made) ? made.value.id : "refused"}`
       })
     ],
@@ -229,7 +240,7 @@ const story = Effect.fnUntraced(function* (chance: Chance, world: World, steps: 
   for (const { id, runs } of world.network.hosts.values())
     expect([...runs.keys()], `${id} still holds runs`).toEqual([])
   expect(yield* read(Effect.flatMap(SqlClient.SqlClient, guardOfSecondRun))).toBe("runs_one_active")
-  return { told, ended, again, crashes: world.crashes }
+  return { told, ended, again, exhausted, crashes: world.crashes }
 })
 
 const simulate = Effect.fnUntraced(
@@ -247,16 +258,17 @@ it.live(
   `[RUN-055] [RUN-081] whatever fails, runs end once and are booked once (seed ${seed})`,
   () =>
     Effect.gen(function* () {
-      const { again, crashes, ended } = yield* simulate(200)
+      const { again, crashes, ended, exhausted } = yield* simulate(200)
       const outcomes: Record<string, number> = {}
       for (const { outcome, status } of ended) outcomes[outcome ?? status] = (outcomes[outcome ?? status] ?? 0) + 1
       // A simulation in which nothing happened proves nothing.
-      const summary = JSON.stringify({ outcomes, crashes: crashes.count, again })
+      const summary = JSON.stringify({ outcomes, crashes: crashes.count, again, exhausted })
       for (const outcome of ["succeeded", "interrupted", "error", "cancelled"])
         expect(Object.keys(outcomes), summary).toContain(outcome)
       expect([...crashes.passed].sort(), summary).toEqual([...faultPoints].sort())
       expect(crashes.count, summary).toBeGreaterThan(5)
       expect(again, summary).toBeGreaterThan(3)
+      expect(exhausted, summary).toBeGreaterThan(0)
     }),
   120_000
 )

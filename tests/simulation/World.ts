@@ -130,7 +130,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       DATABASE_URL: url,
       SERVICE_RUNS_STALE: "60s",
       SERVICE_RUNS_QUEUE_MAX: "120s",
-      SERVICE_CREDITS_ALLOWANCE_STANDARD: "60"
+      SERVICE_CREDITS_ALLOWANCE_STANDARD: "21"
     }
   })
   // One connection: its statements come one after the other, in the order in which they were asked for.

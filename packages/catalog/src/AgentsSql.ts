@@ -114,6 +114,10 @@ const make = Effect.gen(function* () {
 
   return {
     agent,
+    agentColumns,
+    latestJoin,
+    readable,
+    notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
     readableBy: (accountId: string) => sql`(${readable(accountId, true)} AND ${notSuspended})`,
     grant: (agentId: string, accountId: string) =>

@@ -5,6 +5,7 @@ import { Effect, Layer, Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { agentRecord, Agents } from "./Agents.ts"
 import { Installs } from "./Installs.ts"
+import { Search } from "./Search.ts"
 import { Versions } from "./Versions.ts"
 
 const asViewer = <A, E, R>(use: (viewer: Account | null) => Effect.Effect<A, E, R>) => Effect.flatMap(Viewer, use)
@@ -141,4 +142,13 @@ const InstallsHttp = HttpApiBuilder.group(
   })
 )
 
-export const CatalogHttp = Layer.mergeAll(AgentReadsHttp, AgentChangesHttp, InstallsHttp, PlatformHttp, ReviewHttp)
+const SearchHttp = HttpApiBuilder.group(
+  CoreApi,
+  "search",
+  Effect.fnUntraced(function* (handlers) {
+    const { search } = yield* Search
+    return handlers.handle("search", ({ query }) => asViewer((viewer) => search(viewer, query)))
+  })
+)
+
+export const CatalogHttp = Layer.mergeAll(SearchHttp, AgentReadsHttp, AgentChangesHttp, InstallsHttp, PlatformHttp, ReviewHttp)

@@ -90,14 +90,12 @@ export const stage = Effect.fnUntraced(function* (run: RunRow, host: HostConnect
   const inputs = yield* Effect.forEach(
     run.inputs,
     Effect.fnUntraced(function* (input) {
-      const dataKey = yield* keys
-        .unwrap(contexts.account(run.accountId), input.dataKey)
-        .pipe(
-          Effect.catchTags({
-            KeyServiceUnavailable: unavailable.KeyServiceUnavailable,
-            WrappedKeyInvalid: impossible("input-unreadable", false)
-          })
-        )
+      const dataKey = yield* keys.unwrap(contexts.account(run.accountId), input.dataKey).pipe(
+        Effect.catchTags({
+          KeyServiceUnavailable: unavailable.KeyServiceUnavailable,
+          WrappedKeyInvalid: impossible("input-unreadable", false)
+        })
+      )
       yield* push(input.object, "input-unreadable")
       return {
         name: input.name,

@@ -155,7 +155,8 @@ export const LedgerEntityLive: Layer.Layer<never, never, LedgerSql | Settings.Se
         })
       })
     }),
-    { maxIdleTime: "1 minute" }
+    // A defect is an answer: an entity that restarts would do the same again, for ever, while its payer waits.
+    { maxIdleTime: "1 minute", disableFatalDefects: true }
   )
 
 export const exhausted = (account: AccountRow, hold: number) =>

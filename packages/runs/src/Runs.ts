@@ -276,7 +276,11 @@ export class Runs extends Context.Service<
       ) {
         if (!keys.available) return yield* new RunsUnavailable({ detail: "This deployment keeps no sealing key" })
         if (!cleanName(name)) {
-          return yield* invalidField("/name", "must be a relative name without empty, . or .. parts, each at most 255 bytes", "query")
+          return yield* invalidField(
+            "/name",
+            "must be a relative name without empty, . or .. parts, each at most 255 bytes",
+            "query"
+          )
         }
         const id = yield* newId("inp")
         const dataKey = Sealing.newDataKey()
