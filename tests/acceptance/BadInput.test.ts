@@ -41,7 +41,7 @@ beforeAll(async () => {
     await publish(stack, bea, scriptedAgent(`bea/${name}`, "1.0.0", { manifest }))
   const changed = (name: string, change: (manifest: string) => string) => {
     const files = scriptedAgent(`bea/${name}`, "1.0.0")
-    return publish(stack, bea, { ...files, "agent.yaml": change(files["agent.yaml"]!) })
+    return publish(stack, bea, { ...files, "agent.yaml": change(files["agent.yaml"]) })
   }
   await changed("both", (manifest) => manifest.replace("[autonomous]", "[autonomous, interactive]"))
   await changed("public-web", (manifest) =>
@@ -94,7 +94,10 @@ const invalid = async (...args: [who: Person | null, method: string, path: strin
   return errors!.map((error) => `${error.in} ${error.pointer}`).toSorted()
 }
 const raw = (path: string, init: RequestInit & { readonly duplex?: "half" }, who: Person = bea) =>
-  fetch(`${stack.urls[0]}${path}`, { ...init, headers: { authorization: `Bearer ${who.token}`, ...init.headers } })
+  fetch(`${stack.urls[0]}${path}`, {
+    ...init,
+    headers: { authorization: `Bearer ${who.token}`, ...(init.headers as Record<string, string> | undefined) }
+  })
 
 const objects = () =>
   readdirSync(join(stack.directory, "objects"), { recursive: true, withFileTypes: true }).filter((entry) =>
@@ -606,7 +609,7 @@ describe("a run that cannot be, because of what is there", () => {
     expect(await stack.call(guest, "GET", "/api/v1/credits")).toMatchObject({ balance: 80, held: 20 })
     const { items } = await stack.call<{ items: ReadonlyArray<{ id: string }> }>(guest, "GET", runs)
     expect(items).toHaveLength(1)
-    await stack.call(guest, "POST", `${runs}${items[0]!.id}/cancel`)
+    await stack.call(guest, "POST", `${runs}${items[0].id}/cancel`)
   })
 
   it("[RUN-023] an input of someone else, of another run, or of nobody is 422", async () => {
@@ -710,7 +713,7 @@ describe("an archive that cannot be", () => {
     refused(status, slug, bea, "POST", path, form(archive))
   const manifest = (change: (text: string) => string): PackageFiles => {
     const files = scriptedAgent("bea/plain", "2.0.0")
-    return { ...files, "agent.yaml": change(files["agent.yaml"]!) }
+    return { ...files, "agent.yaml": change(files["agent.yaml"]) }
   }
   const gzipped = (text: string) => new Uint8Array(gzipSync(text))
 
@@ -726,7 +729,7 @@ describe("an archive that cannot be", () => {
       "not a tar": gzipped("nothing like a tar ".repeat(100)),
       "a bomb": new Uint8Array(gzipSync(Buffer.alloc(62 * 1024 * 1024))),
       "no agent.yaml": archiveOf({ "AGENT.md": "# x" }),
-      "agent.yaml below": archiveOf({ "inner/agent.yaml": scriptedAgent("bea/plain", "2.0.0")["agent.yaml"]! }),
+      "agent.yaml below": archiveOf({ "inner/agent.yaml": scriptedAgent("bea/plain", "2.0.0")["agent.yaml"] }),
       "not YAML": archiveOf(manifest(() => "name: [")),
       "no mapping": archiveOf(manifest(() => "just text")),
       "another name": archiveOf(scriptedAgent("bea/other", "2.0.0")),
@@ -782,7 +785,7 @@ describe("a hostile archive with a sound manifest in front", () => {
       const archive = rawArchive([
         ...Object.keys(sound)
           .toSorted((a, b) => (a === "agent.yaml" ? -1 : b === "agent.yaml" ? 1 : 0))
-          .map((path) => ({ path, content: sound[path]! })),
+          .map((path) => ({ path, content: sound[path] })),
         evil
       ])
       const answer = await stack.request(bea, "POST", "/api/v1/agents/bea/hostile/versions", form(archive))

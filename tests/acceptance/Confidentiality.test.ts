@@ -83,7 +83,7 @@ const databaseFiles = async () => {
   return readdirSync(data, { withFileTypes: true }).flatMap((entry) =>
     entry.isFile()
       ? [join(data, entry.name)]
-      : filesIn(entry.name === "base" ? join(data, "base", row!.oid) : join(data, entry.name))
+      : filesIn(entry.name === "base" ? join(data, "base", row.oid) : join(data, entry.name))
   )
 }
 
@@ -161,7 +161,7 @@ describe("what was written", () => {
       cara,
       "POST",
       "/api/v1/x/runs/inputs?name=notes.txt",
-      Buffer.from(`${mark("input")} `.repeat(40_000)) as unknown as Uint8Array
+      Buffer.from(`${mark("input")} `.repeat(40_000)) as unknown
     )
 
     // A run that reads, says, writes and finishes, seen while it is under way.

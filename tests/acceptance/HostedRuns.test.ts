@@ -64,7 +64,7 @@ beforeAll(async () => {
   // No host here has a browser: its runs stay in the queue.
   await publish(stack, author, {
     ...waits,
-    "agent.yaml": waits["agent.yaml"]!.replace(
+    "agent.yaml": waits["agent.yaml"].replace(
       "capabilities:",
       'capabilities:\n  browser: { scope: sites, sites: ["https://example.com"] }'
     )
@@ -323,7 +323,7 @@ describe("a run that succeeds", () => {
     expect(answer.headers.get("content-type")).toBe("application/x-tar")
     expect(answer.headers.get("cache-control")).toBe("private, no-store")
     const bytes = Buffer.from(await answer.arrayBuffer())
-    expect(bytes.length).toBe(run.outputs[0]!.bytes)
+    expect(bytes.length).toBe(run.outputs[0].bytes)
     expect(bytes.toString()).toContain("sales dry: a,b\n1,2")
     expect(bytes.toString()).toContain("envelope.json")
     expect(await status(who, "GET", `${runs}/${run.id}/outputs/other.tar`)).toBe("404 not-found")
@@ -373,7 +373,7 @@ describe("a run that succeeds", () => {
       ["GET", "/outputs/output.tar"],
       ["POST", "/cancel"]
     ]) {
-      expect(await status(stranger, method!, `${runs}/${run.id}${path}`), path).toBe("404 not-found")
+      expect(await status(stranger, method, `${runs}/${run.id}${path}`), path).toBe("404 not-found")
     }
     expect((await stack.call(stranger, "GET", runs)).items).toEqual([])
   })
@@ -401,8 +401,8 @@ describe("a run that succeeds", () => {
     expect(all.map(({ event }) => event)).toEqual(["status", "status", "status", "status", "done"])
     expect(all.map(({ id }) => id)).toEqual(["1", "2", "3", "4", "4"])
     expect(all.slice(0, 4).map(({ data }) => data.status)).toEqual(["queued", "claimed", "running", "finished"])
-    expect(all[1]!.data).toMatchObject({ host: "sandbox", at: expect.stringMatching(/Z$/) })
-    expect(all[3]!.data).toMatchObject({ outcome: "succeeded", turns: 3, credits: 5 })
+    expect(all[1].data).toMatchObject({ host: "sandbox", at: expect.stringMatching(/Z$/) })
+    expect(all[3].data).toMatchObject({ outcome: "succeeded", turns: 3, credits: 5 })
   })
 
   it("[SSE-003] a stream starts after Last-Event-ID or ?after=", async () => {
@@ -527,7 +527,7 @@ describe("how runs end", () => {
     const files = scriptedAgent("author/strict", "1.0.0", { files: { "result.schema.json": schema } })
     await publish(stack, author, {
       ...files,
-      "agent.yaml": files["agent.yaml"]!.replace("output:\n", "output:\n  schema: result.schema.json\n")
+      "agent.yaml": files["agent.yaml"].replace("output:\n", "output:\n  schema: result.schema.json\n")
     })
     expect(
       await runToEnd(stack, who, { ref: "author/strict", task: script({ finish: { total: "three" } }) })
@@ -655,7 +655,7 @@ describe("who pays", () => {
     // Each member has an active run of their own beside the others'.
     const both = await Promise.all([worker, fellow].map((who) => create(who, { ref: "author/browses" })))
     expect(await stack.call(boss, "GET", "/api/v1/orgs/works/credits")).toMatchObject({ balance: 59, held: 40 })
-    await Promise.all(both.map(({ id }, index) => stack.call([worker, fellow][index]!, "POST", `${runs}/${id}/cancel`)))
+    await Promise.all(both.map(({ id }, index) => stack.call([worker, fellow][index], "POST", `${runs}/${id}/cancel`)))
   })
 
   it("[LEDGER-010] [RUN-005] [RUN-006] the first-party organization holds and pays nothing, and its use is still counted", async () => {
@@ -706,7 +706,7 @@ describe("which releases run", () => {
     expect(await asks(stranger)).toBe(404)
     const writer = await stack.person(member.handle, ["run:write"])
     expect(await asks(writer)).toBe(404)
-    await ended(stack, member, (await stack.call<{ items: ReadonlyArray<Run> }>(member, "GET", runs)).items[0]!.id)
+    await ended(stack, member, (await stack.call<{ items: ReadonlyArray<Run> }>(member, "GET", runs)).items[0].id)
     expect(await asks(await stack.person(member.handle, ["run:write", "agent:read"]))).toBe(201)
     // A public one needs run:write alone.
     const only = await stack.person(stranger.handle, ["run:write"])

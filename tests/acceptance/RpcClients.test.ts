@@ -50,10 +50,10 @@ describe("typed RPC", () => {
     const [host] = await stack.sql<{ id: string; address: string }>((sql) => sql`SELECT id, address FROM hosts`)
     const health = (uri: string) =>
       Effect.gen(function* () {
-        const { rpc } = yield* connectHost(host!, yield* identityOf(uri))
+        const { rpc } = yield* connectHost(host, yield* identityOf(uri))
         return yield* rpc.Health()
       }).pipe(Effect.scoped)
-    expect(await Effect.runPromise(health(registryUri))).toMatchObject({ hostId: host!.id, acceptsSealedObjects: true })
+    expect(await Effect.runPromise(health(registryUri))).toMatchObject({ hostId: host.id, acceptsSealedObjects: true })
     expect(Exit.isFailure(await Effect.runPromiseExit(health("quickagents://someone-else")))).toBe(true)
   })
 
@@ -61,7 +61,7 @@ describe("typed RPC", () => {
     const [host] = await stack.sql<{ address: string }>((sql) => sql`SELECT address FROM hosts`)
     const asked = Effect.gen(function* () {
       const { rpc } = yield* connectHost(
-        { id: "host_01JD8K2Z4W5X6Y7Z8A9B0C1D2E", address: host!.address },
+        { id: "host_01JD8K2Z4W5X6Y7Z8A9B0C1D2E", address: host.address },
         yield* identityOf(registryUri)
       )
       return yield* rpc.Health()

@@ -10,15 +10,23 @@ let olli: Person
 
 const agent = (name: string, description: string, manifest = "") => {
   const files = scriptedAgent(name, "1.0.0", { manifest })
-  return { ...files, "agent.yaml": files["agent.yaml"]!.replace(/description: .*/u, `description: ${description}`) }
+  return { ...files, "agent.yaml": files["agent.yaml"].replace(/description: .*/u, `description: ${description}`) }
 }
 
 beforeAll(async () => {
   stack = await startStack({ postgres: inject("postgresUrl") })
   ada = await stack.person("ada")
   olli = await stack.person("olli")
-  await publish(stack, ada, agent("ada/invoice", "Reads invoices and writes a list of them.", "keywords: [accounting]\n"))
-  await publish(stack, ada, agent("ada/invoice-mailer", "Sends an invoice to each customer.", "budgets: { turns: 5 }\n"))
+  await publish(
+    stack,
+    ada,
+    agent("ada/invoice", "Reads invoices and writes a list of them.", "keywords: [accounting]\n")
+  )
+  await publish(
+    stack,
+    ada,
+    agent("ada/invoice-mailer", "Sends an invoice to each customer.", "budgets: { turns: 5 }\n")
+  )
   await publish(stack, olli, agent("olli/minutes", "Writes minutes of meetings; mentions invoice once."))
   await publish(stack, ada, agent("ada/hidden-invoice", "Of nobody's business."), "private")
 }, 60_000)
@@ -26,7 +34,9 @@ afterAll(() => stack?.stop())
 
 const search = (query: string, who: Person | null = null) => stack.call(who, "GET", `/api/v1/search?${query}`)
 const names = async (query: string, who: Person | null = null) =>
-  (await search(query, who)).items.map(({ name, namespace }: { name: string; namespace: string }) => `${namespace}/${name}`)
+  (await search(query, who)).items.map(
+    ({ name, namespace }: { name: string; namespace: string }) => `${namespace}/${name}`
+  )
 
 describe("search", () => {
   it("puts the exact name first, then names that are like it, then texts that mention it", async () => {
@@ -73,7 +83,8 @@ describe("search", () => {
     expect((await stack.request(null, "GET", "/api/v1/search?capability=flying")).status).toBe(422)
     await publish(stack, olli, {
       ...agent("olli/empty-lists", "Asks for nothing."),
-      "agent.yaml": "schemaVersion: 2\nname: olli/empty-lists\nversion: 1.0.0\ndescription: Asks for nothing.\nmodes: [autonomous]\ncapabilities:\n  network: { egress: [] }\n  exec: { commands: [] }\n",
+      "agent.yaml":
+        "schemaVersion: 2\nname: olli/empty-lists\nversion: 1.0.0\ndescription: Asks for nothing.\nmodes: [autonomous]\ncapabilities:\n  network: { egress: [] }\n  exec: { commands: [] }\n",
       "AGENT.md": "# Nothing\n\nAnswer the question that you are given in one sentence.\n"
     })
     expect(await names("capability=network")).toEqual([])

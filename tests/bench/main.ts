@@ -147,17 +147,21 @@ if (!values.json) {
 const results: Record<string, unknown> = {}
 // A database server that keeps what it has promised (fsync on), as in production.
 const server = await startEmbeddedServer({ durable: true })
-let deployment: Deployment | undefined
+const deploying = deployOn(server.url)
 let stopping: Promise<void> | undefined
 const stop = () =>
   (stopping ??= (async () => {
-    await deployment?.stop()
+    // One that is still coming up is stopped when it is up; one that did not come up has stopped itself.
+    await deploying.then(
+      (deployment) => deployment.stop(),
+      () => undefined
+    )
     await server.stop()
   })())
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => void stop().finally(() => process.exit(130)))
 try {
-  deployment = await deployOn(server.url)
+  const deployment = await deploying
   for (const name of chosen) {
     const { measure, title } = parts[name]
     if (!values.json) console.log(`\n(${name}) ${title}`)

@@ -30,7 +30,7 @@ export const chanceOf = (seed: number | string): Chance => {
     next,
     between,
     chance: (probability) => next() < probability,
-    pick: (items) => items[between(0, items.length - 1)]!,
+    pick: (items) => items[between(0, items.length - 1)],
     fork: (name) => chanceOf(`${seed}/${name}`)
   }
 }

@@ -8,7 +8,7 @@ import { Faults } from "@quickagents/runs"
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer, Logger } from "effect"
 import { existsSync, readFileSync, rmSync } from "node:fs"
-import { RegistryNode } from "../../apps/registry/src/Node.ts"
+import { RegistryNode } from "@quickagents/registry"
 
 const file = process.env["QUICKAGENTS_FAULT_FILE"]
 if (file === undefined) throw new Error("QUICKAGENTS_FAULT_FILE is missing")

@@ -82,7 +82,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all(lanes.map(({ stack }) => stack.stop())))
 
 const dieAt = async ({ faultFile, person, stack }: Lane, point: FaultPoint) => {
-  const node = stack.nodes[0]!
+  const node = stack.nodes[0]
   const newest = async () =>
     (
       await stack.sql<{ id: string; status: string }>(
@@ -128,7 +128,7 @@ describe("a node that dies and is started again", () => {
 
   for (const [index, point] of faultPoints.entries()) {
     it.concurrent(`at ${point}: its run ends once and is booked once, and its account can run again`, async () => {
-      const lane = lanes[index % lanes.length]!
+      const lane = lanes[index % lanes.length]
       const turn = lane.last.then(() => dieAt(lane, point))
       lane.last = turn.catch(() => undefined)
       await turn

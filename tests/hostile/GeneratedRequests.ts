@@ -66,12 +66,12 @@ export const operations: ReadonlyArray<Operation> = Object.entries<any>(document
   })
 )
 
-const encode = (text: string) => new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>
+const encode = (text: string) => new TextEncoder().encode(text)
 
 export const generator = (seed: number) => {
   const random = seededRandom(seed)
   const below = (n: number) => Math.floor(random() * n)
-  const pick = <A>(items: ReadonlyArray<A>): A => items[below(items.length)]!
+  const pick = <A>(items: ReadonlyArray<A>): A => items[below(items.length)]
 
   const odd: ReadonlyArray<() => string> = [
     () => "",

@@ -30,7 +30,7 @@ const send = (base: URL, generated: Generated, headers: Readonly<Record<string, 
         const { headers: answered, statusCode = 0 } = response
         // A stream that stays open is an answer: its head is all that is looked at.
         const finish = () =>
-          resolve({ status: statusCode, contentType: String(answered["content-type"] ?? ""), headers: answered })
+          resolve({ status: statusCode, contentType: answered["content-type"] ?? "", headers: answered })
         response.resume()
         response.on("end", finish)
         response.on("error", finish)
@@ -68,7 +68,7 @@ export const runHostile = async (
   stack: Stack,
   options: { readonly seed: number; readonly requests: number }
 ): Promise<HostileResult> => {
-  const base = new URL(stack.urls[0]!)
+  const base = new URL(stack.urls[0])
   const account = await stack.person("mallory")
   const before = await counts(stack)
   const next = generator(options.seed)

@@ -176,7 +176,7 @@ export const makeSimulatedHosts = (luck: Chance, ids: ReadonlyArray<string>) => 
             `Watch/${runId}`,
             Effect.gen(function* () {
               const chance = next(`${host.id}/told/${runId}`)
-              if (!host.runs.has(runId)) return yield* new RunUnknown({ runId: runId as RunUnknown["runId"] })
+              if (!host.runs.has(runId)) return yield* new RunUnknown({ runId: runId })
               // Now and then it tells again what it has told.
               let sent = chance.chance(0.1) ? 0 : afterSeq
               let breaks = chance.chance(0.3) ? chance.between(0, 8) : -1

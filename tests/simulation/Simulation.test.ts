@@ -171,7 +171,7 @@ const story = Effect.fnUntraced(function* (chance: Chance, world: World, steps: 
       })
     ],
     [
-      6,
+      16,
       "grant",
       Effect.gen(function* () {
         const payer = chance.pick(accounts).handle
@@ -191,7 +191,7 @@ const story = Effect.fnUntraced(function* (chance: Chance, world: World, steps: 
           world.run(
             Effect.flatMap(Ledger, (ledger) =>
               ledger.end({
-                runId: row.id as `run_${string}`,
+                runId: row.id,
                 payer: row.payer,
                 from: chance.chance(0.5) ? "active" : "queued",
                 status: "finished",
@@ -258,7 +258,7 @@ it.live(
   `[RUN-055] [RUN-081] whatever fails, runs end once and are booked once (seed ${seed})`,
   () =>
     Effect.gen(function* () {
-      const { again, crashes, ended, exhausted } = yield* simulate(200)
+      const { again, crashes, ended, exhausted } = yield* simulate(400)
       const outcomes: Record<string, number> = {}
       for (const { outcome, status } of ended) outcomes[outcome ?? status] = (outcomes[outcome ?? status] ?? 0) + 1
       // A simulation in which nothing happened proves nothing.

@@ -45,7 +45,7 @@ export const archiveOf = (files: PackageFiles): Uint8Array<ArrayBuffer> =>
   rawArchive(
     Object.keys(files)
       .toSorted()
-      .map((path) => ({ path, content: files[path]! }))
+      .map((path) => ({ path, content: files[path] }))
   )
 
 /** An agent that follows the script of its task. */

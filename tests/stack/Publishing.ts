@@ -17,7 +17,7 @@ export const until = async <A>(read: () => Promise<A>, done: (value: A) => boole
 }
 
 const named = (files: PackageFiles) => {
-  const field = (key: string) => new RegExp(`^${key}: (.*)$`, "m").exec(files["agent.yaml"]!)![1]!
+  const field = (key: string) => new RegExp(`^${key}: (.*)$`, "m").exec(files["agent.yaml"])![1]
   const [namespace, name] = field("name").split("/") as [string, string]
   return { namespace, name, version: field("version") }
 }

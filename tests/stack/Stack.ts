@@ -154,7 +154,7 @@ export const startStack = async (options: StackOptions) => {
     SERVICE_KEYS_SIGNING_KEY: randomBytes(32).toString("base64"),
     SERVICE_CA_CERTIFICATE: join(directory, "ca.pem"),
     SERVICE_CA_KEY: join(directory, "ca.key"),
-    SERVICE_SERVICE_BASE_URL: `http://127.0.0.1:${ports[0]!.http}`,
+    SERVICE_SERVICE_BASE_URL: `http://127.0.0.1:${ports[0].http}`,
     ...generousLimits,
     ...options.settings
   }
@@ -179,12 +179,12 @@ export const startStack = async (options: StackOptions) => {
     while (Date.now() < deadline) {
       const answer = await fetch(`${urls[index]}/readyz`).catch(() => undefined)
       if (answer?.ok === true) return
-      if (!nodes[index]!.running) break
+      if (!nodes[index].running) break
       await sleep(50)
     }
-    throw new Error(`${nodes[index]!.name} is not ready:\n${nodes[index]!.log().slice(-4_000)}`)
+    throw new Error(`${nodes[index].name} is not ready:\n${nodes[index].log().slice(-4_000)}`)
   }
-  nodes[0]!.start()
+  nodes[0].start()
   await ready(0)
   for (const [index, node] of nodes.entries()) {
     if (index > 0) node.start()
@@ -294,7 +294,7 @@ export const startStack = async (options: StackOptions) => {
       {
         HOST_DATA_DIR: join(directory, `host-${index}`),
         HOST_WORK_DIR: workDirectory(index),
-        HOST_REGISTRY_URL: urls[0]!,
+        HOST_REGISTRY_URL: urls[0],
         HOST_ENROLMENT_TOKEN: token,
         HOST_LISTEN_PORT: String(port),
         HOST_CAPACITY: String(options.slots ?? 4),
@@ -315,7 +315,7 @@ export const startStack = async (options: StackOptions) => {
       await sleep(100)
     }
     throw new Error(
-      `hosts are not online:\n${hosts.map((host) => host.log().slice(-2_000)).join("\n")}\n${nodes[0]!.log().slice(-3_000)}`
+      `hosts are not online:\n${hosts.map((host) => host.log().slice(-2_000)).join("\n")}\n${nodes[0].log().slice(-3_000)}`
     )
   }
   const stop = async () => {

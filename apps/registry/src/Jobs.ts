@@ -51,7 +51,11 @@ export const RunJobs = Layer.mergeAll(
 const Reattest = Singleton.make(
   "scan.reattest_sweep",
   reattest.pipe(
-    Effect.tap(({ refused, signed }) => signed + refused === 0 ? Effect.void : Effect.logInfo("attestations countersigned").pipe(Effect.annotateLogs({ refused, signed }))),
+    Effect.tap(({ refused, signed }) =>
+      signed + refused === 0
+        ? Effect.void
+        : Effect.logInfo("attestations countersigned").pipe(Effect.annotateLogs({ refused, signed }))
+    ),
     Effect.retry({ schedule: Schedule.exponential("1 second"), times: 4 }),
     Effect.catchCause((cause) => Effect.logError("job failed", cause)),
     Effect.annotateLogs({ job: "scan.reattest_sweep" }),

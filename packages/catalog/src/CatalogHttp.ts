@@ -151,4 +151,11 @@ const SearchHttp = HttpApiBuilder.group(
   })
 )
 
-export const CatalogHttp = Layer.mergeAll(SearchHttp, AgentReadsHttp, AgentChangesHttp, InstallsHttp, PlatformHttp, ReviewHttp)
+export const CatalogHttp = Layer.mergeAll(
+  SearchHttp,
+  AgentReadsHttp,
+  AgentChangesHttp,
+  InstallsHttp,
+  PlatformHttp,
+  ReviewHttp
+)

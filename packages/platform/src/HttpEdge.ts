@@ -240,7 +240,9 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             ...(response.status === 401 ? { "www-authenticate": "Bearer" } : {}),
             "x-request-id": state.id,
             "x-content-type-options": "nosniff",
-            ...(response.headers["content-type"]?.startsWith("text/html") === true ? { "content-security-policy": pagePolicy } : {}),
+            ...(response.headers["content-type"]?.startsWith("text/html")
+              ? { "content-security-policy": pagePolicy }
+              : {}),
             ...(response.headers["cache-control"] === undefined ? { "cache-control": "no-store" } : {})
           })
         })

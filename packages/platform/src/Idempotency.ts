@@ -38,7 +38,7 @@ const formLimits = (endpoint: HttpApiEndpoint.Top) => {
 
 /** What makes two requests the same: method, address and body; for a form the contents of its parts. */
 const isForm = (request: HttpServerRequest.HttpServerRequest) =>
-  request.headers["content-type"]?.startsWith("multipart/form-data") === true
+  request.headers["content-type"]?.startsWith("multipart/form-data")
 
 /**
  * The parts of a form, memoized on the request: the decoder reads the same ones

@@ -13,7 +13,6 @@ import { parseArguments } from "./Model.ts"
 import type { OpenedPackage } from "./ReleasePackage.ts"
 import { compileFailed, type RunFailure } from "./RunFailure.ts"
 
-
 const fileText = (release: OpenedPackage, path: string): string | undefined => {
   const bytes = release.files.get(path)
   return bytes === undefined ? undefined : Buffer.from(bytes).toString("utf8")
@@ -21,10 +20,13 @@ const fileText = (release: OpenedPackage, path: string): string | undefined => {
 
 /** `agent.yaml`, major 1 or 2. */
 export const readManifest = (release: OpenedPackage): Effect.Effect<Manifest, RunFailure> => {
-  if (release.manifest === undefined) return Effect.fail(compileFailed("manifest-invalid", `The package has no ${manifestFile}`))
+  if (release.manifest === undefined)
+    return Effect.fail(compileFailed("manifest-invalid", `The package has no ${manifestFile}`))
   const { manifest, problems } = release.manifest
   return manifest === undefined
-    ? Effect.fail(compileFailed("manifest-invalid", `The manifest is not valid: ${problems[0]?.message ?? "unreadable"}`))
+    ? Effect.fail(
+        compileFailed("manifest-invalid", `The manifest is not valid: ${problems[0]?.message ?? "unreadable"}`)
+      )
     : Effect.succeed(manifest)
 }
 

@@ -32,7 +32,9 @@ export const readPackage = Effect.fnUntraced(function* (path: string): Effect.fn
   const opened = openPackage(yield* bytesOf(path), defaultArchiveLimits)
   if (Result.isFailure(opened)) {
     return yield* unreadable(
-      opened.failure.problems.map(({ file, message }) => (file === undefined ? message : `${file}: ${message}`)).join("; ")
+      opened.failure.problems
+        .map(({ file, message }) => (file === undefined ? message : `${file}: ${message}`))
+        .join("; ")
     )
   }
   const { digest, files, manifestSource } = opened.success

@@ -299,15 +299,13 @@ const handOver = Effect.fnUntraced(function* (run: RunRow, connection: HostConne
     const { handOff, manifest } = yield* stage(run, connection)
     yield* fault("handOff.staged", run.id)
     // Idempotent on the host: a lost answer is asked for again.
-    yield* connection.rpc
-      .Take(handOff)
-      .pipe(
-        Effect.retry({
-          schedule: Schedule.spaced("500 millis"),
-          times: 3,
-          while: (error) => error._tag !== "TakeRefused"
-        })
-      )
+    yield* connection.rpc.Take(handOff).pipe(
+      Effect.retry({
+        schedule: Schedule.spaced("500 millis"),
+        times: 3,
+        while: (error) => error._tag !== "TakeRefused"
+      })
+    )
     yield* fault("handOff.taken", run.id)
     return manifest
   }).pipe(

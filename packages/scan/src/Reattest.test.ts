@@ -48,7 +48,9 @@ const verifies = (envelope: DsseEnvelope, publicKey: Uint8Array) => {
     format: "jwk"
   })
   const keyid = createHash("sha256").update(publicKey).digest("hex")
-  return envelope.signatures.some((signed) => signed.keyid === keyid && verify(null, message, key, Buffer.from(signed.sig, "base64")))
+  return envelope.signatures.some(
+    (signed) => signed.keyid === keyid && verify(null, message, key, Buffer.from(signed.sig, "base64"))
+  )
 }
 
 const release = Effect.fnUntraced(function* (index: number, statedDigest?: string) {
@@ -97,12 +99,18 @@ layer(Live)("a rotation of the signing key", (it) => {
         yield* sql`INSERT INTO namespaces VALUES ('ada', 'account', 'acc')`
         yield* sql`INSERT INTO agents (id, namespace, name, visibility, created_by, created_at, updated_at)
           VALUES ('agt', 'ada', 'notes', 'public', 'acc', now(), now())`
-        const before = yield* sql.withTransaction(Effect.forEach(Array.from({ length: 1_000 }, (_, index) => index), (index) => release(index)))
+        const before = yield* sql.withTransaction(
+          Effect.forEach(
+            Array.from({ length: 1_000 }, (_, index) => index),
+            (index) => release(index)
+          )
+        )
         yield* Effect.provide(SigningKeys, startedWith(1))
         const sweep = Effect.provide(reattest, startedWith(2))
 
         const cutOff = yield* Effect.forkChild(sweep)
-        while ((yield* envelopes).filter(({ signatures }) => signatures.length === 2).length === 0) yield* Effect.yieldNow
+        while ((yield* envelopes).filter(({ signatures }) => signatures.length === 2).length === 0)
+          yield* Effect.yieldNow
         yield* Fiber.interrupt(cutOff)
         const half = (yield* envelopes).filter(({ signatures }) => signatures.length === 2).length
         assert.isBelow(half, 1_000)
@@ -138,7 +146,9 @@ layer(Live)("a rotation of the signing key", (it) => {
       yield* release(5_000, sha256("another archive"))
       const counted = yield* Effect.provide(reattest, startedWith(2))
       assert.deepStrictEqual(counted, { signed: 0, refused: 1 })
-      const [entry] = yield* sql<{ target: string }>`SELECT target FROM audit_entries WHERE action = 'scan.attestation_refused'`
+      const [entry] = yield* sql<{
+        target: string
+      }>`SELECT target FROM audit_entries WHERE action = 'scan.attestation_refused'`
       assert.strictEqual(entry?.target, "ada/notes@1.0.5000")
       const [last] = (yield* envelopes).slice(-1)
       assert.strictEqual(last?.signatures.length, 1)

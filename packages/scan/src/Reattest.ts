@@ -49,7 +49,9 @@ export const reattest = Effect.gen(function* () {
       after = row.id
       if (!isOurs(row, publicKeys)) {
         counted.refused++
-        yield* Effect.logError("an attestation does not state its release").pipe(Effect.annotateLogs({ version: row.id }))
+        yield* Effect.logError("an attestation does not state its release").pipe(
+          Effect.annotateLogs({ version: row.id })
+        )
         yield* audit.record({
           actor: Audit.system,
           action: "scan.attestation_refused",

@@ -21,8 +21,7 @@ export const CapabilityKind = Schema.Literals([
 ]).annotate({ identifier: "CapabilityKind" })
 export type CapabilityKind = typeof CapabilityKind.Type
 
-const counts = (description: string) =>
-  Schema.Record(Schema.String, Schema.Int).pipe(Schema.annotate({ description }))
+const counts = (description: string) => Schema.Record(Schema.String, Schema.Int).pipe(Schema.annotate({ description }))
 
 export const SearchAnswer = Schema.Struct({
   items: Schema.Array(Agent),
@@ -45,7 +44,9 @@ export class SearchGroup extends HttpApiGroup.make("search")
     HttpApiEndpoint.get("search", "/api/v1/search", {
       query: {
         q: Schema.optionalKey(
-          Schema.String.check(Schema.isMaxLength(200)).pipe(Schema.annotate({ description: "Words; an exact name comes first" }))
+          Schema.String.check(Schema.isMaxLength(200)).pipe(
+            Schema.annotate({ description: "Words; an exact name comes first" })
+          )
         ),
         mode: Schema.optionalKey(Mode),
         capability: Schema.optionalKey(CapabilityKind),
@@ -61,5 +62,4 @@ export class SearchGroup extends HttpApiGroup.make("search")
       .annotateMerge(access.anyone("agent:read"))
       .annotate(OpenApi.Summary, "Search published agents")
   )
-  .annotateMerge(OpenApi.annotations({ title: "Search", description: "Search with facets" }))
-{}
+  .annotateMerge(OpenApi.annotations({ title: "Search", description: "Search with facets" })) {}

@@ -24,7 +24,7 @@ export const runsPage = async ({ onLeave }) => {
         : table("Runs", ["Release", "State", "Asked for", { text: "Credits", number: true }], items.map(rowOf))
     )
   fill()
-  const timer = setInterval(async () => {
+  const again = async () => {
     if (document.hidden || !items.some(({ status }) => status !== "finished" && status !== "cancelled")) return
     try {
       items = (await get("/api/v1/x/runs/")).items
@@ -32,7 +32,8 @@ export const runsPage = async ({ onLeave }) => {
     } catch {
       // The next turn asks again.
     }
-  }, refreshMs)
+  }
+  const timer = setInterval(() => void again(), refreshMs)
   onLeave(() => clearInterval(timer))
   return [h("h1", null, "My runs"), body]
 }
