@@ -245,7 +245,7 @@ export const storm = async (options: StormOptions): Promise<StormReport> => {
           pause: luck.between(200, 4_000)
         }))
       )
-      .sort((one, other) => one.at - other.at)
+      .toSorted((one, other) => one.at - other.at)
     for (const { at, child, index, isNode, pause, time } of plan) {
       while ((ended.length < at * options.runs || busy.has(child)) && Date.now() < deadline) await sleep(20)
       if (Date.now() >= deadline) return

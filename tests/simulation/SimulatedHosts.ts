@@ -22,13 +22,15 @@ interface HeldRun {
 
 export interface SimulatedHost {
   readonly id: string
-  /** `silent`: what it is asked is never answered. */
+  /** `silent`: it takes what it is asked and does not answer. */
   state: "up" | "down" | "silent"
   readonly runs: Map<string, HeldRun>
   readonly objects: Set<Digest>
 }
 
 const slots = 2
+/** The transport waits no longer for the beginning of an answer. */
+const answersWithin = 30_000
 const day = 86_400_000
 
 const lostInTheNetwork = (what: string) =>
@@ -127,7 +129,7 @@ export const makeSimulatedHosts = (luck: Chance, ids: ReadonlyArray<string>) => 
       const late = Effect.sleep(chance.chance(0.1) ? chance.between(500, 4_000) : chance.between(1, 30))
       const fails = Effect.fail(lostInTheNetwork(name))
       if (host.state === "down") return Effect.andThen(Effect.sleep(1), fails)
-      if (host.state === "silent") return Effect.never
+      if (host.state === "silent") return Effect.andThen(Effect.sleep(answersWithin), fails)
       if (chance.chance(0.03)) return Effect.andThen(late, fails)
       const answered = Effect.andThen(
         late,
@@ -246,15 +248,17 @@ export const makeSimulatedHosts = (luck: Chance, ids: ReadonlyArray<string>) => 
           )
         ),
       output: (runId) =>
-        Stream.fromEffect(
-          unreachable(
-            call(
-              host,
-              `output/${runId}`,
-              Effect.sync(() => outputOf(runId))
+        host.state === "silent"
+          ? Stream.never
+          : Stream.fromEffect(
+              unreachable(
+                call(
+                  host,
+                  `output/${runId}`,
+                  Effect.sync(() => outputOf(runId))
+                )
+              )
             )
-          )
-        )
     }
   }
 

@@ -3,7 +3,8 @@
  * and a write is a system call, so lines are gathered for a moment and leave in
  * one write; what is an error leaves at once, with all before it.
  */
-import { Logger, LogLevel } from "effect"
+import type { AccessEntry } from "@quickagents/platform"
+import { Effect, Logger, LogLevel } from "effect"
 
 const gatherMs = 20
 let lines: Array<string> = []
@@ -17,8 +18,19 @@ const flush = () => {
 
 process.on("exit", flush)
 
+const write = (line: string) => {
+  if (lines.push(line) === 1) setTimeout(flush, gatherMs)
+}
+
 export const logLines: Logger.Logger<unknown, void> = Logger.make((options) => {
-  lines.push(Logger.formatJson.log(options))
+  write(Logger.formatJson.log(options))
   if (LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Error")) flush()
-  else if (lines.length === 1) setTimeout(flush, gatherMs)
 })
+
+/** The same form as every other line, without the way through the logger. */
+export const accessLine = (entry: AccessEntry): Effect.Effect<void> =>
+  Effect.sync(() =>
+    write(
+      JSON.stringify({ message: "request", level: "INFO", timestamp: new Date().toISOString(), annotations: entry })
+    )
+  )

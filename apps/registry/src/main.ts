@@ -3,10 +3,10 @@
  * configuration, secrets left out, and ends.
  */
 import "effect/schema/SchemaJITCompiler/enable"
-import { Settings } from "@quickagents/platform"
+import { AccessLog, Settings } from "@quickagents/platform"
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer, Logger } from "effect"
-import { logLines } from "./LogLines.ts"
+import { accessLine, logLines } from "./LogLines.ts"
 import { RegistryNode } from "./Node.ts"
 
 const settings = (() => {
@@ -24,6 +24,7 @@ if (process.argv[2] === "config") {
 } else {
   Layer.launch(RegistryNode).pipe(
     Effect.provideService(Settings.Settings, settings),
+    Effect.provideService(AccessLog, accessLine),
     Effect.provide(Logger.layer([logLines])),
     NodeRuntime.runMain
   )

@@ -28,6 +28,7 @@ import { HttpApi, HttpApiError } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { SqlError } from "effect/sql"
 import { isIP } from "node:net"
+import { AccessLog } from "./AccessLog.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import type { RequestState } from "./CurrentRequest.ts"
 import { newId } from "./Ids.ts"
@@ -180,6 +181,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
       const settings = yield* Settings
       const limits = yield* RateLimits
       const methods = methodsOf(api)
+      const log = yield* AccessLog
       const anonymous = [{ name: "anonymous", limit: settings["limits.anonymousPerMin"], windowMs: 60_000 }]
 
       return (httpEffect) =>
@@ -223,21 +225,21 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             remaining: anonymous[0].limit,
             resetSeconds: 60
           }
-          yield* Effect.logInfo("request").pipe(
-            Effect.annotateLogs({
-              method: request.method,
-              path,
-              status: response.status,
-              ms: (yield* Clock.currentTimeMillis) - started,
-              request: state.id
-            })
-          )
+          yield* log({
+            method: request.method,
+            path,
+            status: response.status,
+            ms: (yield* Clock.currentTimeMillis) - started,
+            request: state.id
+          })
           return HttpServerResponse.setHeaders(response, {
             ...standingHeaders(standing),
             ...(response.status === 429 && response.headers["retry-after"] === undefined
               ? { "retry-after": String(standing.resetSeconds) }
               : {}),
-            ...(response.status === 401 ? { "www-authenticate": "Bearer" } : {}),
+            ...(response.status === 401 && response.headers["www-authenticate"] === undefined
+              ? { "www-authenticate": "Bearer" }
+              : {}),
             "x-request-id": state.id,
             "x-content-type-options": "nosniff",
             ...(response.headers["content-type"]?.startsWith("text/html")

@@ -13,7 +13,7 @@ import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 
 /** An attempt that a crash cut off is given up after this, and the next one runs the handler again. */
-const abandonedMinutes = 10
+const abandonedMinutes = 1
 
 interface Row {
   readonly fingerprint: string

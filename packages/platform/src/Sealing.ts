@@ -69,8 +69,8 @@ class Blocks {
   private readonly block: Buffer
   private filled = 0
 
-  constructor(blockBytes: number) {
-    this.block = Buffer.allocUnsafe(blockBytes)
+  constructor(blockBytes: number, mostBytes = blockBytes) {
+    this.block = Buffer.allocUnsafe(Math.min(blockBytes, mostBytes))
   }
 
   /** Hands each block that is not the last to `use`, which must not keep it: the next one overwrites it. */
@@ -150,11 +150,12 @@ class Sealer {
 class Opener {
   private readonly dataKey: Uint8Array
   private readonly context: string
-  private readonly blocks = new Blocks(frameBytes + tagBytes)
+  private readonly blocks: Blocks
   private header = Buffer.alloc(0)
   private frames: FrameSequence | undefined
 
-  constructor(dataKey: Uint8Array, context: string) {
+  constructor(dataKey: Uint8Array, context: string, mostBytes?: number) {
+    this.blocks = new Blocks(frameBytes + tagBytes, mostBytes)
     this.dataKey = dataKey
     this.context = context
   }
@@ -257,7 +258,7 @@ export const openBytes = (
   sealed: Uint8Array
 ): Effect.Effect<Uint8Array, SealBroken> =>
   broken(() => {
-    const opener = new Opener(dataKey, context)
+    const opener = new Opener(dataKey, context, sealed.length)
     return Buffer.concat([...opener.push(sealed), opener.finish()])
   })
 

@@ -1,3 +1,5 @@
+export { AccessLog } from "./AccessLog.ts"
+export type { AccessEntry } from "./AccessLog.ts"
 export * as Audit from "./Audit.ts"
 export * from "./Authority.ts"
 export * as Certificates from "./Certificates.ts"

@@ -26,6 +26,7 @@ import { RunsSql } from "./RunsSql.ts"
 
 /** A host that says nothing for so long, though it sends a heartbeat each second, is asked again. */
 const silence = "5 seconds"
+const silent = { duration: silence, orElse: () => Stream.fail(new HostUnreachable({ cause: "silent" })) } as const
 /** How often the supervisor shows in the row that it lives. */
 const signOfLife = "5 seconds"
 /** The host stops a run at its wall-clock cap by itself; this is for one that does not. */
@@ -158,7 +159,9 @@ const supervise = Effect.fnUntraced(function* (
       progress.outputRefused = true
       return
     }
-    const stored = yield* objects.put(connection.output(run.id), { maxBytes: event.bytes }).pipe(unreachable)
+    const stored = yield* objects
+      .put(Stream.timeoutOrElse(connection.output(run.id), silent), { maxBytes: event.bytes })
+      .pipe(unreachable)
     if (stored.digest !== event.digest)
       return yield* new HostUnreachable({ cause: "the output is not what the host said" })
     yield* fault("finish.stored", run.id)
@@ -196,7 +199,7 @@ const supervise = Effect.fnUntraced(function* (
   const watch = Effect.suspend(() =>
     Stream.fromEffect(Effect.void).pipe(
       Stream.flatMap(() => connection.rpc.Watch({ runId: run.id, afterSeq: progress.seq })),
-      Stream.timeoutOrElse({ duration: silence, orElse: () => Stream.fail(new HostUnreachable({ cause: "silent" })) }),
+      Stream.timeoutOrElse(silent),
       Stream.runForEach((item) => ("heartbeat" in item ? Effect.void : follow(item)))
     )
   )
