@@ -161,7 +161,7 @@ describe("what was written", () => {
       cara,
       "POST",
       "/api/v1/x/runs/inputs?name=notes.txt",
-      Buffer.from(`${mark("input")} `.repeat(40_000)) as unknown
+      Buffer.from(`${mark("input")} `.repeat(40_000))
     )
 
     // A run that reads, says, writes and finishes, seen while it is under way.

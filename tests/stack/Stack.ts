@@ -150,6 +150,7 @@ export const startStack = async (options: StackOptions) => {
   const shared = {
     DATABASE_URL: databaseUrl,
     SERVICE_OBJECTS_DIRECTORY: join(directory, "objects"),
+    SERVICE_GIT_DIRECTORY: join(directory, "git"),
     SERVICE_KEYS_SEALING_KEY: randomBytes(32).toString("base64"),
     SERVICE_KEYS_SIGNING_KEY: randomBytes(32).toString("base64"),
     SERVICE_CA_CERTIFICATE: join(directory, "ca.pem"),
@@ -177,7 +178,7 @@ export const startStack = async (options: StackOptions) => {
   const ready = async (index: number) => {
     const deadline = Date.now() + 30_000
     while (Date.now() < deadline) {
-      const answer = await fetch(`${urls[index]}/readyz`).catch(() => undefined)
+      const answer = await fetch(`${urls[index]}/readyz`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined)
       if (answer?.ok === true) return
       if (!nodes[index].running) break
       await sleep(50)

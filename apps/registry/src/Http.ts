@@ -1,6 +1,6 @@
 /** The REST API, the pages and the operations routes on one server. */
 import { AuthHttp, authentication, UserHttp } from "@quickagents/identity"
-import { CatalogHttp } from "@quickagents/catalog"
+import { CatalogHttp, GitHttp } from "@quickagents/catalog"
 import { OrgsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
 import { CreditsHttp, HostEnrolHttp, RunsHttp, RunsStatusHttp, StaffHostsHttp } from "@quickagents/runs"
@@ -11,6 +11,7 @@ import { ByteSize, Effect, Layer } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpStaticServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
 import { MetaHttp } from "./MetaHttp.ts"
 import { operations } from "./Operations.ts"
@@ -52,13 +53,22 @@ const newServer = () => {
       `HTTP/1.1 ${status}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
     )
   })
+  // Routes are there a moment after the server listens; until then an answer is better than none.
+  const starting = (_request: IncomingMessage, response: ServerResponse) => {
+    const body = JSON.stringify({ type: "/problems/unavailable", title: "Not available now", status: 503 })
+    response.writeHead(503, { "content-type": "application/problem+json", "retry-after": "1" }).end(body)
+  }
+  server.on("request", starting)
+  server.on("newListener", (event) => {
+    if (event === "request") server.off("request", starting)
+  })
   return server
 }
 
 export const HttpLive = Layer.unwrap(
   Effect.map(Settings.Settings, (settings) => {
     const routes = settings["service.extensions"].includes("runs") ? AllRoutes : CoreRoutes
-    return HttpRouter.serve(Layer.mergeAll(routes, Pages), { disableLogger: true }).pipe(
+    return HttpRouter.serve(Layer.mergeAll(routes, GitHttp, Pages), { disableLogger: true }).pipe(
       Layer.provide(NodeHttpServer.layer(newServer, { port: settings.port, host: settings["service.listen"] })),
       Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.mebibytes(1)))
     )

@@ -5,7 +5,7 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { AccessLog, Settings } from "@quickagents/platform"
 import { NodeRuntime } from "@effect/platform-node"
-import { Effect, Layer, Logger } from "effect"
+import { Effect, Layer, Logger, References } from "effect"
 import { accessLine, logLines } from "./LogLines.ts"
 import { RegistryNode } from "./Node.ts"
 
@@ -25,6 +25,8 @@ if (process.argv[2] === "config") {
   Layer.launch(RegistryNode).pipe(
     Effect.provideService(Settings.Settings, settings),
     Effect.provideService(AccessLog, accessLine),
+    // Nobody collects spans yet, and each costs a stack trace.
+    Effect.provideService(References.TracerEnabled, false),
     Effect.provide(Logger.layer([logLines])),
     NodeRuntime.runMain
   )

@@ -153,12 +153,13 @@ export class Versions extends Context.Service<
       { readonly bytes: number; readonly public: boolean; readonly content: Stream.Stream<Uint8Array, unknown> },
       NotFound | VersionNotPublished | VersionQuarantined | Blocked
     >
-    /** Stores the archive at `path`, makes the version and starts its scan. Nothing is stored when it is refused. */
+    /** Stores the archive at `path`, makes the version and starts its scan. Nothing is stored when it is refused. `source` when it was not uploaded. */
     readonly submit: (
       actor: Account,
       ns: string,
       name: string,
-      path: string
+      path: string,
+      source?: { readonly kind: "git"; readonly commit: string }
     ) => Effect.Effect<AgentVersion, NotFound | TooLarge | Validation | AgentRetired | VersionExists | VersionsPerDay>
     readonly yank: (
       actor: Account,
@@ -293,7 +294,13 @@ export class Versions extends Context.Service<
               scanStatus: row.scanStatus
             }
 
-      const submit = Effect.fnUntraced(function* (actor: Account, ns: string, name: string, path: string) {
+      const submit = Effect.fnUntraced(function* (
+        actor: Account,
+        ns: string,
+        name: string,
+        path: string,
+        source?: { readonly kind: "git"; readonly commit: string }
+      ) {
         const seen = yield* agents.known(actor, ns, name)
         if (!canPublish(seen.standing)) return yield* new NotFound({})
         if (seen.agent.retiredAt !== null)
@@ -344,8 +351,8 @@ export class Versions extends Context.Service<
                 archiveDigest: stored.digest,
                 archiveBytes: stored.bytes,
                 manifestSchemaVersion: head.manifestSchemaVersion,
-                sourceKind: "upload",
-                sourceCommit: null,
+                sourceKind: source?.kind ?? "upload",
+                sourceCommit: source?.commit ?? null,
                 submittedBy: actor.accountId,
                 createdAt: at
               })
@@ -360,7 +367,7 @@ export class Versions extends Context.Service<
               action: "version.submit",
               target: `${ns}/${name}@${head.version}`,
               org: auditOrg(seen),
-              detail: { digest: stored.digest }
+              detail: { digest: stored.digest, ...(source === undefined ? {} : { commit: source.commit }) }
             })
           })
         ).pipe(

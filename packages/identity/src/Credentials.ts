@@ -72,7 +72,7 @@ export class Credentials extends Context.Service<
       }
 
       return Credentials.of({
-        ofSession: Effect.fn("Credentials.ofSession")(function* (token) {
+        ofSession: Effect.fnUntraced(function* (token) {
           const now = new Date(yield* Clock.currentTimeMillis)
           const [row] = yield* sql<SessionCallerRow>`
             SELECT s.id, s.csrf_token, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
@@ -80,7 +80,7 @@ export class Credentials extends Context.Service<
             WHERE s.token_hash = ${secretHash(token)} AND s.expires_at > ${now}`
           return row === undefined ? null : { account: accountOf(row, "session", "all"), csrfToken: row.csrfToken }
         }, Effect.orDie),
-        ofToken: Effect.fn("Credentials.ofToken")(function* (text) {
+        ofToken: Effect.fnUntraced(function* (text) {
           if (!isTokenText(text)) return null
           const now = yield* Clock.currentTimeMillis
           const [row] = yield* sql<TokenCallerRow>`

@@ -426,9 +426,9 @@ layer(liveWith({}))("Idempotency-Key", (it) => {
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* post("k6", "a")
-      yield* sql`UPDATE idempotency_keys SET status = NULL, body = NULL, created_at = now() - interval '9 minutes' WHERE key = 'k6'`
+      yield* sql`UPDATE idempotency_keys SET status = NULL, body = NULL, created_at = now() - interval '50 seconds' WHERE key = 'k6'`
       assertProblem(yield* post("k6", "a"), 409, "idempotency-conflict")
-      yield* sql`UPDATE idempotency_keys SET created_at = now() - interval '11 minutes' WHERE key = 'k6'`
+      yield* sql`UPDATE idempotency_keys SET created_at = now() - interval '70 seconds' WHERE key = 'k6'`
       assert.strictEqual((yield* post("k6", "a")).status, 201)
     })
   )

@@ -99,10 +99,7 @@ export class RateLimits extends Context.Service<
               })
             )
 
-      const takeOne = Effect.fnUntraced(function* (subject: string, bucket: Bucket) {
-        const now = yield* Clock.currentTimeMillis
-        const windowStart = now - (now % bucket.windowMs)
-        const key = `${bucket.name}:${subject}`
+      const leaseOf = (key: string, windowStart: number) => {
         let held = leases.get(key)
         if (held === undefined || held.windowStart !== windowStart) {
           if (leases.size >= maxLeases) leases.delete(leases.keys().next().value!)
@@ -110,27 +107,44 @@ export class RateLimits extends Context.Service<
           leases.delete(key)
           leases.set(key, held)
         }
-        const allowed = spend(held) || (yield* leaseAndSpend(key, bucket, held))
-        return {
-          allowed,
-          limit: bucket.limit,
-          remaining: held.left + held.elsewhere,
-          resetSeconds: Math.max(1, Math.ceil((windowStart + bucket.windowMs - now) / 1000))
-        } satisfies Standing
+        return held
+      }
+      const standingOf = (bucket: Bucket, held: Lease, allowed: boolean, now: number): Standing => ({
+        allowed,
+        limit: bucket.limit,
+        remaining: held.left + held.elsewhere,
+        resetSeconds: Math.max(1, Math.ceil((held.windowStart + bucket.windowMs - now) / 1000))
       })
+      const tightest = (standings: ReadonlyArray<Standing>) =>
+        standings.reduce((closest, standing) =>
+          (closest.allowed && !standing.allowed) ||
+          (closest.allowed === standing.allowed && standing.remaining < closest.remaining)
+            ? standing
+            : closest
+        )
 
       return RateLimits.of({
         take: (subject, buckets) =>
-          Effect.map(
-            Effect.forEach(buckets, (bucket) => takeOne(subject, bucket)),
-            (standings) =>
-              standings.reduce((tightest, standing) =>
-                (tightest.allowed && !standing.allowed) ||
-                (tightest.allowed === standing.allowed && standing.remaining < tightest.remaining)
-                  ? standing
-                  : tightest
+          Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            const held = buckets.map((bucket) => {
+              const key = `${bucket.name}:${subject}`
+              return { bucket, key, lease: leaseOf(key, now - (now % bucket.windowMs)) }
+            })
+            // Nearly always there is a token of each in memory.
+            if (held.every(({ lease: { left } }) => left > 0)) {
+              return Effect.succeed(
+                tightest(held.map(({ bucket, lease: mine }) => standingOf(bucket, mine, spend(mine), now)))
               )
-          )
+            }
+            return Effect.map(
+              Effect.forEach(held, ({ bucket, key, lease: mine }) =>
+                spend(mine)
+                  ? Effect.succeed(standingOf(bucket, mine, true, now))
+                  : Effect.map(leaseAndSpend(key, bucket, mine), (allowed) => standingOf(bucket, mine, allowed, now))
+              ),
+              tightest
+            )
+          })
       })
     })
   )

@@ -121,6 +121,11 @@ export const table = {
   "objects.endpoint": setting("S3 endpoint, for other vendors", null as string | null, optional(url)),
   "objects.accessKeyId": setting("S3 access key", null as string | null, optional(text)),
   "objects.secretAccessKey": setting("S3 secret key", null as string | null, optional(text), true),
+  "git.directory": setting(
+    "Directory of the agents' git repositories, one for all nodes; without it there is no git transport",
+    null as string | null,
+    optional(text)
+  ),
   "keys.sealingKey": setting("32 bytes in base64 that wrap data keys", null as string | null, optional(key32), true),
   "keys.signingKey": setting(
     "Ed25519 seed, 32 bytes in base64, that signs attestations",
@@ -172,6 +177,11 @@ export const table = {
     optional(integer(0))
   ),
   "limits.versionsPerDay": setting("Versions of one agent in 24 hours", 20, integer(1)),
+  "limits.repoQuotaBytes": setting("Git repository of an agent", 100 * MiB, integer(1)),
+  "limits.repoWarnBytes": setting("Repository size from which a push is warned", 25 * MiB, integer(1)),
+  "limits.repoMaxBlobBytes": setting("A file in a repository", 25 * MiB, integer(1)),
+  "limits.gitPushesPerHour": setting("Pushes to one repository", 60, integer(1)),
+  "limits.gitConcurrentPerIP": setting("Git requests of an address at once", 20, integer(1)),
   "limits.authedPerHour": setting("Requests of an account, sustained", 5_000, integer(1)),
   "limits.authedBurstPerMin": setting("Requests of an account, burst", 100, integer(1)),
   "limits.anonymousPerMin": setting("Requests of an address without a credential", 60, integer(1)),
@@ -224,7 +234,7 @@ const removed: Readonly<Record<string, string>> = {
 /** `limits.repoQuotaBytes` -> `SERVICE_LIMITS_REPO_QUOTA_BYTES` */
 export const environmentName = (key: string) =>
   `SERVICE_${key
-    .replace(/([A-Z])/g, "_$1")
+    .replace(/([A-Z]+)/g, "_$1")
     .replaceAll(".", "_")
     .toUpperCase()}`
 

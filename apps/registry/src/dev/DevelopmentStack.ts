@@ -119,6 +119,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     SERVICE_PORT: String(port),
     SERVICE_SERVICE_BASE_URL: baseUrl,
     SERVICE_OBJECTS_DIRECTORY: data.at("objects"),
+    SERVICE_GIT_DIRECTORY: data.at("git"),
     SERVICE_KEYS_SEALING_KEY: secrets.sealingKey,
     SERVICE_KEYS_SIGNING_KEY: secrets.signingKey,
     SERVICE_CA_CERTIFICATE: secrets.caCertificate,

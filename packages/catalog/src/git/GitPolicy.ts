@@ -1,0 +1,81 @@
+/** What a git request is, who may make it and which refs a push may touch. Pure. Spec: Scopes; Authentication. */
+import type { Account, Scope } from "@quickagents/schema"
+import { Version } from "@quickagents/schema"
+import { Schema } from "effect"
+
+export type GitService = "git-upload-pack" | "git-receive-pack"
+
+const isService = (name: string | null): name is GitService => name === "git-upload-pack" || name === "git-receive-pack"
+
+/** The service that a request is for. Null: it is no request of the smart protocol, and the dumb one is not served. */
+export const serviceOf = (method: string, path: string, query: URLSearchParams): GitService | null => {
+  const name = method === "GET" && path === "info/refs" ? query.get("service") : method === "POST" ? path : null
+  return isService(name) ? name : null
+}
+
+/** The secret of `Authorization`: a token after Bearer, or the password of Basic with any user name. */
+export const secretOf = (authorization: string): string | null => {
+  const [, scheme = "", value = ""] = /^(\w+) +(\S+)$/.exec(authorization) ?? []
+  switch (scheme.toLowerCase()) {
+    case "bearer":
+      return value
+    case "basic": {
+      const pair = Buffer.from(value, "base64").toString("utf8")
+      const colon = pair.indexOf(":")
+      return colon === -1 ? null : pair.slice(colon + 1)
+    }
+    default:
+      return null
+  }
+}
+
+/** Scopes are flat, and a session is no credential of git. */
+export const holds = (account: Account, scope: Scope): boolean => account.scopes !== "all" && account.scopes.has(scope)
+
+export interface RefUpdate {
+  readonly ref: string
+  /** Object ids in hex; all zeros where there is no ref before or after. */
+  readonly before: string
+  readonly after: string
+}
+
+const isNone = (id: string) => /^0+$/.test(id)
+const isVersion = Schema.is(Version)
+
+/** The lines of a pre-receive hook. */
+export const updatesOf = (lines: ReadonlyArray<string>): ReadonlyArray<RefUpdate> =>
+  lines.map((line) => {
+    const [before = "", after = "", ref = ""] = line.split(" ")
+    return { ref, before, after }
+  })
+
+/** `1.2.0` of `refs/tags/v1.2.0`; null for every other ref. */
+export const versionOf = (ref: string): string | null => {
+  const version = /^refs\/tags\/v(.+)$/.exec(ref)?.[1]
+  return version !== undefined && isVersion(version) ? version : null
+}
+
+/** The new branches and the new version tags of a push, or why it is refused as a whole. */
+export const judgeUpdates = (
+  updates: ReadonlyArray<RefUpdate>
+): {
+  readonly problems: ReadonlyArray<string>
+  readonly branches: ReadonlyArray<string>
+  readonly versions: ReadonlyArray<{ readonly version: string; readonly object: string }>
+} => {
+  const problems = updates.flatMap(({ after, before, ref }) => {
+    const version = versionOf(ref)
+    if (version !== null && !isNone(before)) {
+      return [`Version ${version} was submitted: its tag is never ${isNone(after) ? "deleted" : "moved"}.`]
+    }
+    return /^refs\/(?:heads|tags)\//.test(ref) ? [] : [`${ref} is neither a branch nor a tag.`]
+  })
+  return {
+    problems,
+    branches: updates.flatMap(({ after, ref }) => (ref.startsWith("refs/heads/") && !isNone(after) ? [ref] : [])),
+    versions: updates.flatMap(({ after, ref }) => {
+      const version = versionOf(ref)
+      return version === null || isNone(after) ? [] : [{ version, object: after }]
+    })
+  }
+}

@@ -1,0 +1,450 @@
+/** Git against a whole deployment, with the stock git client. Two nodes: the second has small limits. */
+import type { AgentVersion } from "@quickagents/schema"
+import { packDirectory } from "@quickagents/archive"
+import { Settings } from "@quickagents/platform"
+import { Effect } from "effect"
+import { execFile } from "node:child_process"
+import { createHash, randomBytes } from "node:crypto"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { request as httpRequest } from "node:http"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { gunzipSync } from "node:zlib"
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
+import type { PackageFiles } from "../stack/Packages.ts"
+import { scriptedAgent } from "../stack/Packages.ts"
+import { createAgent, submit, until } from "../stack/Publishing.ts"
+import type { Person, Stack } from "../stack/Stack.ts"
+import { startStack } from "../stack/Stack.ts"
+
+const MiB = 1024 * 1024
+const pushesPerHour = 5
+let stack: Stack
+let olli: Person
+let reader: Person
+let desk: string
+
+beforeAll(async () => {
+  desk = mkdtempSync(join(tmpdir(), "quickagents-git-"))
+  stack = await startStack({
+    postgres: inject("postgresUrl"),
+    nodes: 2,
+    nodeSettings: [
+      {},
+      {
+        SERVICE_LIMITS_REPO_QUOTA_BYTES: String(3 * MiB),
+        SERVICE_LIMITS_REPO_WARN_BYTES: String(MiB),
+        SERVICE_LIMITS_GIT_PUSHES_PER_HOUR: String(pushesPerHour),
+        SERVICE_LIMITS_GIT_CONCURRENT_PER_IP: "2"
+      }
+    ]
+  })
+  olli = await stack.person("olli", ["agent:read", "agent:publish", "repo:read", "repo:write"])
+  reader = await stack.person("rita", ["agent:read", "repo:read", "repo:write"])
+})
+afterAll(async () => {
+  await stack?.stop()
+  rmSync(desk, { recursive: true, force: true })
+})
+
+interface Ended {
+  readonly code: number
+  /** What the person sees. */
+  readonly said: string
+  readonly output: string
+}
+
+/** The stock client, without anything of the machine's configuration. */
+const git = (directory: string, ...args: ReadonlyArray<string>) =>
+  new Promise<Ended>((resolve) => {
+    const child = execFile(
+      "git",
+      args,
+      {
+        cwd: directory,
+        maxBuffer: 16 * MiB,
+        env: {
+          PATH: process.env["PATH"],
+          HOME: desk,
+          LC_ALL: "C",
+          GIT_CONFIG_NOSYSTEM: "1",
+          GIT_TERMINAL_PROMPT: "0",
+          GIT_AUTHOR_NAME: "Olli",
+          GIT_AUTHOR_EMAIL: "olli@people.example",
+          GIT_COMMITTER_NAME: "Olli",
+          GIT_COMMITTER_EMAIL: "olli@people.example"
+        }
+      },
+      (_, output, said) => resolve({ code: child.exitCode ?? 1, output, said })
+    )
+  })
+const sound = async (directory: string, ...args: ReadonlyArray<string>) => {
+  const ended = await git(directory, ...args)
+  expect(ended.code, `git ${args.join(" ")}: ${ended.said}`).toBe(0)
+  return ended
+}
+
+const address = (path: string, token: string | null, node = 0) => {
+  const url = new URL(`/git/${path}.git`, stack.urls[node])
+  if (token !== null) {
+    url.username = "anything"
+    url.password = token
+  }
+  return url.href
+}
+const write = (directory: string, files: PackageFiles | Record<string, Uint8Array>) => {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), content)
+  }
+}
+const commit = async (directory: string, files: PackageFiles | Record<string, Uint8Array>) => {
+  write(directory, files)
+  await sound(directory, "add", "--all")
+  await sound(directory, "commit", "--quiet", "--allow-empty", "-m", "Change")
+  return (await sound(directory, "rev-parse", "HEAD")).output.trim()
+}
+let folders = 0
+const folder = () => join(desk, `clone-${++folders}`)
+const clone = async (url: string, ...options: ReadonlyArray<string>) => {
+  const directory = folder()
+  const ended = await sound(desk, "clone", "--quiet", ...options, url, directory)
+  return { directory, said: ended.said }
+}
+/** A new agent of olli's with an empty repository, cloned with the right to push. */
+const newAgent = async (name: string, node = 0, visibility: "public" | "private" = "public") => {
+  await createAgent(stack, olli, `olli/${name}`, visibility)
+  const { directory } = await clone(address(`olli/${name}`, olli.token, node))
+  return directory
+}
+const versionOf = (name: string, version: string) =>
+  stack.call<AgentVersion>(olli, "GET", `/api/v1/agents/olli/${name}/versions/${version}`)
+
+/** Paths and contents of a gzip tar. */
+const unpacked = (archive: Uint8Array) => {
+  const tar = gunzipSync(archive)
+  const files: Record<string, string> = {}
+  for (let at = 0; tar[at] !== 0;) {
+    const field = (start: number, length: number) =>
+      tar
+        .subarray(at + start, at + start + length)
+        .toString("utf8")
+        .replace(/\0.*$/s, "")
+    const size = Number.parseInt(field(124, 12), 8)
+    files[field(0, 100)] = tar.subarray(at + 512, at + 512 + size).toString("utf8")
+    at += 512 + Math.ceil(size / 512) * 512
+  }
+  return files
+}
+
+describe("git over HTTP", () => {
+  it("[AGENT-002] a version is accepted by upload and by git tag: the tag publishes exactly the files of its commit", async () => {
+    const here = await newAgent("tagged")
+    const files = scriptedAgent("olli/tagged", "1.0.0", { files: { "docs/notes.md": "Notes\n" } })
+    // Attributes of the tree change nothing of what is published; hidden files are no part of a package.
+    const id = await commit(here, {
+      ...files,
+      ".gitattributes": "docs/notes.md export-ignore\nAGENT.md export-subst\n",
+      ".gitignore": "dist\n"
+    })
+    await sound(here, "push", "origin", "HEAD:refs/heads/main")
+    expect((await stack.call(olli, "GET", "/api/v1/agents/olli/tagged/versions")).total).toBe(0)
+
+    await sound(here, "tag", "-a", "-m", "First", "v1.0.0")
+    const pushed = await sound(here, "push", "origin", "v1.0.0")
+    expect(pushed.said).toContain("remote: olli/tagged@1.0.0 is submitted; its scan: http://")
+    const version = await until(
+      () => versionOf("tagged", "1.0.0"),
+      ({ status }) => status !== "scanning"
+    )
+    expect(version, JSON.stringify(version.holding)).toMatchObject({
+      status: "published",
+      signed: true,
+      source: { kind: "git", commit: id },
+      submittedBy: "olli"
+    })
+    const answer = await stack.request(null, "GET", version.archive.href)
+    const archive = new Uint8Array(await answer.arrayBuffer())
+    expect(`sha256:${createHash("sha256").update(archive).digest("hex")}`).toBe(version.archive.digest)
+    expect(unpacked(archive)).toEqual(files)
+    const checkout = await clone(address("olli/tagged", null), "--branch=v1.0.0")
+    const { digest } = await Effect.runPromise(packDirectory(checkout.directory))
+    expect(digest).toBe(version.archive.digest)
+
+    // The same repository takes an upload of the next version beside it.
+    const uploaded = await submit(stack, olli, scriptedAgent("olli/tagged", "1.1.0"))
+    expect(uploaded).toMatchObject({ status: "published", source: { kind: "upload", commit: null } })
+    const audit = await stack.sql<{ detail: { commit?: string } }>(
+      (sql) => sql`SELECT detail FROM audit_entries WHERE action = 'version.submit' AND target = 'olli/tagged@1.0.0'`
+    )
+    expect(audit[0].detail.commit).toBe(id)
+  })
+
+  it("clones whole, shallow and partially, without a credential when the agent is public", async () => {
+    const here = await newAgent("cloned")
+    await commit(here, scriptedAgent("olli/cloned", "1.0.0"))
+    await commit(here, { "large.txt": "word ".repeat(20_000) })
+    await commit(here, { "large.txt": "words ".repeat(20_000) })
+    await sound(here, "push", "origin", "HEAD:refs/heads/trunk")
+
+    const whole = await clone(address("olli/cloned", null))
+    expect(readFileSync(join(whole.directory, "large.txt"), "utf8")).toBe("words ".repeat(20_000))
+    expect((await sound(whole.directory, "log", "--format=%H")).output.trim().split("\n")).toHaveLength(3)
+    expect((await sound(whole.directory, "branch", "--show-current")).output.trim()).toBe("trunk")
+
+    const shallow = await clone(address("olli/cloned", null), "--depth=1")
+    expect((await sound(shallow.directory, "log", "--format=%H")).output.trim().split("\n")).toHaveLength(1)
+
+    const partial = await clone(address("olli/cloned", null), "--filter=blob:none", "--no-checkout")
+    expect(partial.said).not.toContain("filtering not recognized")
+    const missing = (await sound(partial.directory, "rev-list", "--objects", "--all", "--missing=print")).output
+    expect(missing).toMatch(/^\?/m)
+    await sound(partial.directory, "checkout", "--quiet", "trunk")
+    expect(existsSync(join(partial.directory, "AGENT.md"))).toBe(true)
+  })
+
+  it("[AUTH-011] repo:read allows git fetch and repo:write git push; without them both are refused in words", async () => {
+    const here = await newAgent("scoped", 0, "private")
+    await commit(here, scriptedAgent("olli/scoped", "1.0.0"))
+    const writes = await stack.person("olli", ["repo:write"])
+    await sound(here, "push", address("olli/scoped", writes.token), "HEAD:refs/heads/main")
+    const reads = await stack.person("olli", ["repo:read"])
+    const fetched = await clone(address("olli/scoped", reads.token))
+    expect(existsSync(join(fetched.directory, "AGENT.md"))).toBe(true)
+
+    const neither = await stack.person("olli", ["agent:read", "agent:publish", "agent:manage"])
+    const unread = await git(desk, "clone", address("olli/scoped", neither.token), folder())
+    expect(unread.code).not.toBe(0)
+    expect(unread.said).toContain("remote: Your token lacks the scope repo:read.")
+    for (const { token } of [reads, neither]) {
+      const unwritten = await git(here, "push", address("olli/scoped", token), "HEAD:refs/heads/other")
+      expect(unwritten.code).not.toBe(0)
+      expect(unwritten.said).toContain("remote: Your token lacks the scope repo:write.")
+    }
+    expect((await sound(here, "ls-remote", address("olli/scoped", reads.token))).output).not.toContain("other")
+  })
+
+  it("hides a private agent from others, asks strangers for a credential, and knows no session", async () => {
+    const here = await newAgent("hidden", 0, "private")
+    await commit(here, scriptedAgent("olli/hidden", "1.0.0"))
+    await sound(here, "push", "origin", "HEAD:refs/heads/main")
+    for (const path of ["olli/hidden", "olli/missing"]) {
+      const others = await git(desk, "clone", address(path, reader.token), folder())
+      expect(others.said).toContain("Repository not found.")
+      const info = `/git/${path}/info/refs?service=git-upload-pack`
+      for (const headers of [{}, { cookie: olli.session.cookie }] as ReadonlyArray<Record<string, string>>) {
+        const stranger = await fetch(`${stack.urls[0]}${info}`, { headers })
+        expect(stranger.status).toBe(401)
+        expect(stranger.headers.get("www-authenticate")).toContain("Basic")
+      }
+      const bad = await git(desk, "clone", address(path, `${olli.token}x`), folder())
+      expect(bad.said).toContain("Authentication failed")
+      const bearer = await fetch(`${stack.urls[0]}${info}`, { headers: { authorization: `Bearer ${reader.token}` } })
+      expect(bearer.status).toBe(404)
+    }
+    // A public one may be read, not pushed to.
+    const open = await newAgent("readable")
+    await commit(open, scriptedAgent("olli/readable", "1.0.0"))
+    const refused = await git(open, "push", address("olli/readable", reader.token), "HEAD:refs/heads/main")
+    expect(refused.said).toContain("remote: You may read olli/readable, but not push to it.")
+    const manager = await stack.person("olli", ["agent:manage"])
+    await stack.call(manager, "POST", "/api/v1/agents/olli/readable/retire")
+    const retired = await git(open, "push", "origin", "HEAD:refs/heads/main")
+    expect(retired.said).toContain("remote: olli/readable is retired and takes no push.")
+    await stack.call(manager, "POST", "/api/v1/agents/olli/readable/restore")
+    // Neither files of the repository nor other services are served.
+    for (const path of ["HEAD", "config", "objects/info/packs", "git-upload-archive", "info/refs", "../x/HEAD"]) {
+      expect((await fetch(`${stack.urls[0]}/git/olli/readable.git/${path}`)).status).toBe(404)
+    }
+  })
+
+  it("refuses a tag that is moved or deleted, says another version, or tags what is no release, with the reason", async () => {
+    const here = await newAgent("strict")
+    await commit(here, scriptedAgent("olli/strict", "1.0.0"))
+    await sound(here, "tag", "v1.0.0")
+    await sound(here, "push", "origin", "HEAD:refs/heads/main", "v1.0.0")
+    const first = (await sound(here, "rev-parse", "v1.0.0")).output.trim()
+
+    await commit(here, { "more.md": "More\n" })
+    await sound(here, "tag", "--force", "v1.0.0")
+    const moved = await git(here, "push", "--force", "origin", "v1.0.0")
+    expect(moved.code).not.toBe(0)
+    expect(moved.said).toContain("remote: Version 1.0.0 was submitted: its tag is never moved.")
+    const deleted = await git(here, "push", "origin", ":refs/tags/v1.0.0")
+    expect(deleted.said).toContain("remote: Version 1.0.0 was submitted: its tag is never deleted.")
+
+    await sound(here, "tag", "v1.0.1")
+    const wrong = await git(here, "push", "origin", "v1.0.1")
+    expect(wrong.code).not.toBe(0)
+    expect(wrong.said).toContain("remote: v1.0.1: agent.yaml says version 1.0.0. Tag and version must be the same.")
+
+    await commit(here, { "agent.yaml": scriptedAgent("olli/other", "2.0.0")["agent.yaml"] })
+    await sound(here, "tag", "v2.0.0")
+    const foreign = await git(here, "push", "origin", "v2.0.0")
+    expect(foreign.said).toContain("remote: v2.0.0: agent.yaml names olli/other, not olli/strict")
+
+    // Refused as a whole: the branch beside the tag does not move either.
+    const both = await git(here, "push", "origin", "HEAD:refs/heads/next", "v2.0.0")
+    expect(both.code).not.toBe(0)
+    await submit(stack, olli, scriptedAgent("olli/strict", "3.0.0"))
+    await commit(here, { "agent.yaml": scriptedAgent("olli/strict", "3.0.0")["agent.yaml"] })
+    await sound(here, "tag", "v3.0.0")
+    const taken = await git(here, "push", "origin", "v3.0.0")
+    expect(taken.said).toContain("remote: olli/strict@3.0.0 exists. A version is never replaced.")
+
+    const refs = (await sound(here, "ls-remote", "origin")).output
+    expect(refs).toContain(`${first}\trefs/tags/v1.0.0`)
+    expect(refs.match(/refs\/\S+/g)).toEqual(["refs/heads/main", "refs/tags/v1.0.0"])
+    const { items } = await stack.call<{ items: ReadonlyArray<AgentVersion> }>(
+      olli,
+      "GET",
+      "/api/v1/agents/olli/strict/versions"
+    )
+    expect(items.map(({ version }) => version).toSorted()).toEqual(["1.0.0", "3.0.0"])
+
+    // Branches are the pusher's: they may be rewritten.
+    await sound(here, "reset", "--quiet", "--hard", first)
+    await commit(here, { "rewritten.md": "Again\n" })
+    await sound(here, "push", "--force", "origin", "HEAD:refs/heads/main")
+  })
+
+  it("takes the same tag again when a push broke off after the submission", async () => {
+    const here = await newAgent("again")
+    await commit(here, scriptedAgent("olli/again", "1.0.0"))
+    await sound(here, "tag", "v1.0.0")
+    await sound(here, "push", "origin", "v1.0.0")
+    const { id } = await stack.call<{ id: string }>(olli, "GET", "/api/v1/agents/olli/again")
+    await sound(join(stack.directory, "git", `${id}.git`), "update-ref", "-d", "refs/tags/v1.0.0")
+    await sound(here, "push", "origin", "v1.0.0")
+    expect((await stack.call(olli, "GET", "/api/v1/agents/olli/again/versions")).total).toBe(1)
+  })
+
+  it("[LIMIT-001] takes 20 MB, warns above repoWarnBytes, refuses a file above repoMaxBlobBytes and a repository above repoQuotaBytes", async () => {
+    const standard = Settings.read({ environment: { DATABASE_URL: "postgres://nowhere/x" } })
+    expect([
+      standard["limits.repoQuotaBytes"],
+      standard["limits.repoWarnBytes"],
+      standard["limits.repoMaxBlobBytes"]
+    ]).toEqual([100 * MiB, 25 * MiB, 25 * MiB])
+
+    const here = await newAgent("large")
+    await sound(here, "config", "core.compression", "0")
+    await commit(here, { "first.bin": randomBytes(20 * MiB) })
+    const first = await sound(here, "push", "origin", "HEAD:refs/heads/main")
+    expect(first.said).not.toContain("The repository has")
+    await commit(here, { "second.bin": randomBytes(6 * MiB) })
+    const second = await sound(here, "push", "origin", "HEAD:refs/heads/main")
+    expect(second.said).toMatch(/remote: The repository has 26\.\d MiB of at most 100\.0 MiB\./)
+    // Small as it travels, too large as a file.
+    await commit(here, { "third.txt": Buffer.alloc(25 * MiB + 1, 97) })
+    const third = await git(here, "push", "origin", "HEAD:refs/heads/main")
+    expect(third.code).not.toBe(0)
+    expect(third.said).toMatch(/remote: A file has 25\.0 MiB; at most 25\.0 MiB are taken\. Find it with: git log/)
+    expect((await clone(address("olli/large", null))).directory).toBeTruthy()
+
+    const small = await newAgent("quota", 1)
+    await commit(small, { "a.bin": randomBytes(2 * MiB) })
+    await sound(small, "push", "origin", "HEAD:refs/heads/main")
+    await commit(small, { "b.bin": randomBytes(2 * MiB) })
+    const over = await git(small, "push", "origin", "HEAD:refs/heads/main")
+    expect(over.said).toMatch(/remote: With this push the repository would have 4\.\d MiB; its quota is 3\.0 MiB\./)
+    // What was refused left nothing: there is room for what fits.
+    await sound(small, "reset", "--quiet", "--hard", "HEAD~1")
+    await commit(small, { "c.bin": randomBytes(MiB / 2) })
+    await sound(small, "push", "origin", "HEAD:refs/heads/main")
+  })
+
+  it("takes at most gitPushesPerHour pushes to a repository, 60 unless it is set", async () => {
+    expect(Settings.table["limits.gitPushesPerHour"].standard).toBe(60)
+    expect(Settings.table["limits.gitConcurrentPerIP"].standard).toBe(20)
+    const here = await newAgent("hasty", 1)
+    await commit(here, scriptedAgent("olli/hasty", "1.0.0"))
+    for (let count = 0; count < pushesPerHour; count++)
+      await sound(here, "push", "origin", `HEAD:refs/heads/branch-${count}`)
+    const refused = await git(here, "push", "origin", "HEAD:refs/heads/one-more")
+    expect(refused.code).not.toBe(0)
+    expect(refused.said).toContain("429")
+  })
+
+  it("a push that is cut off leaves nothing behind, and its repository takes the next one", async () => {
+    const here = await newAgent("cut")
+    await commit(here, { "a.bin": randomBytes(MiB) })
+    const { id } = await stack.call<{ id: string }>(olli, "GET", "/api/v1/agents/olli/cut")
+    const objects = join(stack.directory, "git", `${id}.git`, "objects")
+    const arriving = async () => readdirSync(objects).filter((name) => name.startsWith("tmp_objdir-"))
+    const head = (await sound(here, "rev-parse", "HEAD")).output.trim()
+    const update = `${"0".repeat(40)} ${head} refs/heads/main\0report-status`
+    const request = httpRequest(`${stack.urls[0]}/git/olli/cut.git/git-receive-pack`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${olli.token}`, "content-type": "application/x-git-receive-pack-request" }
+    })
+    request.on("error", () => undefined)
+    request.write(`${(update.length + 4).toString(16).padStart(4, "0")}${update}0000`)
+    // A pack of a thousand objects of which none comes.
+    request.write(Buffer.from("5041434b00000002000003e8", "hex"))
+    await until(arriving, (names) => names.length === 1, 10_000)
+    request.destroy()
+    await until(arriving, (names) => names.length === 0, 10_000)
+    await sound(here, "push", "origin", "HEAD:refs/heads/main")
+  })
+
+  /** Requests whose bodies do not end, each of which keeps its place; answers how those that got none were refused. */
+  const crowd = async (urls: ReadonlyArray<string>, places: number) => {
+    const refused: Array<string> = []
+    const requests = urls.map((url) => {
+      const request = httpRequest(url, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${olli.token}`,
+          "content-type": "application/x-git-upload-pack-request"
+        }
+      })
+      request.on("error", () => undefined)
+      request.on("response", ({ headers, statusCode }) => refused.push(`${statusCode} after ${headers["retry-after"]}`))
+      request.write("00")
+      return request
+    })
+    await until(
+      async () => refused.length,
+      (count) => count >= urls.length - places,
+      10_000
+    )
+    return { refused, leave: () => requests.forEach((request) => request.destroy()) }
+  }
+  const status = async (node: number, name: string) => {
+    const info = `${stack.urls[node]}/git/olli/${name}/info/refs?service=git-upload-pack`
+    return (await fetch(info, { headers: { authorization: `Bearer ${olli.token}` } })).status
+  }
+
+  it("serves at most four requests of one repository at once; more get 429 with Retry-After 1", async () => {
+    for (const name of ["popular", "quiet"]) await createAgent(stack, olli, `olli/${name}`)
+    const url = `${stack.urls[0]}/git/olli/popular/git-upload-pack`
+    const { leave, refused } = await crowd(Array(6).fill(url), 4)
+    expect(refused).toEqual(["429 after 1", "429 after 1"])
+    expect(await status(0, "popular")).toBe(429)
+    expect(await status(0, "quiet")).toBe(200)
+    leave()
+    await until(
+      () => status(0, "popular"),
+      (code) => code === 200,
+      10_000
+    )
+  })
+
+  it("serves at most gitConcurrentPerIP requests of an address at once; more get 429 with Retry-After 1", async () => {
+    const names = ["busy", "calm", "slow"]
+    for (const name of names) await createAgent(stack, olli, `olli/${name}`)
+    const { leave, refused } = await crowd(
+      names.map((name) => `${stack.urls[1]}/git/olli/${name}.git/git-upload-pack`),
+      2
+    )
+    expect(refused).toEqual(["429 after 1"])
+    leave()
+    for (const name of names)
+      await until(
+        () => status(1, name),
+        (code) => code === 200,
+        10_000
+      )
+  })
+})
