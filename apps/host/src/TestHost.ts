@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { openKey, open as openSeal } from "@quickagents/platform/sealing"
 import type { HandOff, HostEvent, WatchItem } from "@quickagents/schema"
 import { Effect, Logger, Scope, Stream } from "effect"
-import { readdirSync } from "node:fs"
+import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { startHost } from "./Host.ts"
 import type { HostConfig } from "./HostConfig.ts"
@@ -62,8 +62,9 @@ export const eventually = <A>(check: () => A | undefined): Effect.Effect<A> =>
 export const sandboxesOf = (config: HostConfig): ReadonlyArray<string> =>
   readdirSync(config.workDir).map((name) => join(config.workDir, name))
 
-/** Directory of a sandbox that waits while nothing runs. */
-export const aWaitingSandbox = (config: HostConfig): Effect.Effect<string> => eventually(() => sandboxesOf(config)[0])
+/** Directory of a sandbox that waits, complete, while nothing runs. */
+export const aWaitingSandbox = (config: HostConfig): Effect.Effect<string> =>
+  eventually(() => sandboxesOf(config).find((sandbox) => existsSync(join(sandbox, "workspace"))))
 
 /** The plain bytes of a sealed output, checked against the event that tells of it. */
 export const openOutput = (
