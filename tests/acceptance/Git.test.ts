@@ -180,6 +180,32 @@ describe("git over HTTP", () => {
     expect(audit[0].detail.commit).toBe(id)
   })
 
+  it("the example goes from a folder to an installed agent, and a second time says why not", async () => {
+    const author = await stack.person("elly", [
+      "agent:read",
+      "agent:publish",
+      "repo:read",
+      "repo:write",
+      "user:profile"
+    ])
+    const example = () =>
+      new Promise<Ended>((resolve) => {
+        const child = execFile(
+          process.execPath,
+          ["examples/publish-with-git.mjs", "examples/release-notes", stack.urls[0]],
+          { env: { PATH: process.env["PATH"], HOME: desk, QUICKAGENTS_TOKEN: author.token } },
+          (_, output, said) => resolve({ code: child.exitCode ?? 1, output, said })
+        )
+      })
+    const first = await example()
+    expect(first, first.said).toMatchObject({ code: 0 })
+    expect(first.output).toContain("It asks for filesystem.write:RELEASE_NOTES.md, and gets it.")
+    expect(first.output).toContain("Installed elly/release-notes@1.0.0, signed")
+    const again = await example()
+    expect(again.code).toBe(1)
+    expect(again.output).not.toContain("== Its scan")
+  })
+
   it("clones whole, shallow and partially, without a credential when the agent is public", async () => {
     const here = await newAgent("cloned")
     await commit(here, scriptedAgent("olli/cloned", "1.0.0"))

@@ -5,6 +5,8 @@ const scopes = {
   "agent:read": "read agents, versions and reports",
   "agent:publish": "create agents, submit versions",
   "agent:manage": "change, yank and delete agents",
+  "repo:read": "clone and fetch with git",
+  "repo:write": "push with git",
   "run:read": "read hosted runs and their output",
   "run:write": "start and cancel hosted runs",
   "user:profile": "own profile, tokens, sessions, credits",
