@@ -480,7 +480,7 @@ describe("how runs end", () => {
         reason: "instructions-missing"
       },
       {
-        what: "[RUN-094] an output past its size",
+        what: "an output past its size",
         request: {
           ref: steps,
           task: script(

@@ -1,10 +1,11 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
+import { entry } from "@quickagents/archive/testing"
+import type { RawEntry } from "@quickagents/archive/testing"
 import { Effect, FileSystem } from "effect"
 import { gzipSync } from "node:zlib"
 import { readArchiveHead } from "./ArchiveHead.ts"
-import type { RawEntry } from "./TestArchives.ts"
-import { packed, tarEntry } from "./TestArchives.ts"
+import { packed } from "./testing/TestArchives.ts"
 
 const head = Effect.fnUntraced(function* (archive: Uint8Array) {
   const fs = yield* FileSystem.FileSystem
@@ -56,7 +57,7 @@ layer(NodeServices.layer)("the head of a release archive", (it) => {
 
   it.effect("an archive without agent.yaml at its top has none", () =>
     Effect.gen(function* () {
-      for (const entry of [
+      for (const hostile of [
         { name: "AGENT.md", data: "text" },
         { name: "folder/agent.yaml", data: sound },
         { name: "agent.yaml", prefix: "folder", data: sound },
@@ -64,10 +65,10 @@ layer(NodeServices.layer)("the head of a release archive", (it) => {
         { name: "agent.yaml", type: "2" },
         { name: "agent.yaml", type: "5" }
       ])
-        assert.match(yield* refusal(packed(entry)), /no agent\.yaml at its top/u)
+        assert.match(yield* refusal(packed(hostile)), /no agent\.yaml at its top/u)
       assert.match(yield* refusal(gzipSync(Buffer.alloc(0))), /no agent\.yaml at its top/u)
       // Cut off in the middle of the manifest.
-      const cut = tarEntry({ name: "agent.yaml", data: sound.padEnd(2000, "#") }).subarray(0, 1024)
+      const cut = entry({ name: "agent.yaml", data: sound.padEnd(2000, "#") }).subarray(0, 1024)
       assert.match(yield* refusal(gzipSync(cut)), /no agent\.yaml at its top/u)
     })
   )
@@ -95,14 +96,14 @@ layer(NodeServices.layer)("the head of a release archive", (it) => {
     Effect.gen(function* () {
       assert.match(yield* refusal(yaml(`${sound}# ${"x".repeat(64 * 1024)}`)), /more than 64 KiB/u)
       const bomb = gzipSync(
-        Buffer.concat([tarEntry({ name: "zeros", sizeField: "77777777777\0" }), Buffer.alloc(61 * 1024 * 1024)]),
+        Buffer.concat([entry({ name: "zeros", sizeField: "77777777777\0" }), Buffer.alloc(61 * 1024 * 1024)]),
         { level: 1 }
       )
       assert.isBelow(bomb.length, 1024 * 1024)
       assert.match(yield* refusal(bomb), /unpacks to more than is read/u)
       // Found before the bomb goes off: the rest is not read.
       const after = gzipSync(
-        Buffer.concat([tarEntry({ name: "agent.yaml", data: sound }), Buffer.alloc(61 * 1024 * 1024, 1)]),
+        Buffer.concat([entry({ name: "agent.yaml", data: sound }), Buffer.alloc(61 * 1024 * 1024, 1)]),
         { level: 1 }
       )
       assert.strictEqual((yield* head(after)).name, "ada/notes")

@@ -1,6 +1,8 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
+import { entry } from "@quickagents/archive/testing"
 import * as Identity from "@quickagents/identity"
+import { aPerson as anAccount } from "@quickagents/identity/testing"
 import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
 import {
   Audit,
@@ -24,7 +26,7 @@ import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import { gzipSync } from "node:zlib"
 import { Agents, AgentsSql, CatalogHttp, Installs, migrations, ScanStarter, Search, Versions } from "./index.ts"
-import { archiveOf, digestOf, manifestOf, packed as packedEntries, tarEntry } from "./TestArchives.ts"
+import { archiveOf, digestOf, manifestOf, packed as packedEntries } from "./testing/TestArchives.ts"
 
 class TestApi extends HttpApi.make("registry")
   .add(AgentReadsGroup)
@@ -117,29 +119,16 @@ const status = (answer: Effect.Effect<{ readonly status: number }, never, HttpSe
   Effect.map(answer, (a) => a.status)
 const type = ({ body }: { readonly body: { readonly type: string } }) => body.type
 
+/** A person with a session of the site. */
 const aPerson = Effect.fnUntraced(function* (handle: string) {
-  const account = yield* (yield* Identity.Accounts).ensure({
-    subject: `oidc:${handle}`,
-    email: `${handle}@example.com`,
-    emailVerified: true,
-    handle,
-    displayName: handle
-  })
-  const session = yield* (yield* Identity.Sessions).open(account.id, null)
+  const account = yield* anAccount(handle)
+  const session = yield* (yield* Identity.Sessions).open(account.accountId, null)
   return { account, handle, headers: { cookie: `session=${session.token}`, "x-csrf-token": session.csrfToken } }
 })
 type AccountPerson = Effect.Success<ReturnType<typeof aPerson>>
-const actorOf = ({ account }: AccountPerson) => ({
-  accountId: account.id,
-  handle: account.handle,
-  emailVerified: true,
-  staff: false,
-  credential: { kind: "session" as const, id: "test" },
-  scopes: "all" as const
-})
 /** A token of the person's with just these scopes. */
 const aToken = Effect.fnUntraced(function* (person: AccountPerson, ...scopes: ReadonlyArray<Scope>) {
-  const { token } = yield* (yield* Identity.Tokens).create(actorOf(person), { name: "test", scopes })
+  const { token } = yield* (yield* Identity.Tokens).create(person.account, { name: "test", scopes })
   return { headers: { authorization: `Bearer ${token}` } }
 })
 const aMember = Effect.fnUntraced(function* (
@@ -149,12 +138,12 @@ const aMember = Effect.fnUntraced(function* (
   role: "admin" | "member"
 ) {
   const person = yield* aPerson(handle)
-  yield* Effect.orDie((yield* Orgs).putMember(actorOf(owner), org, handle, role))
+  yield* Effect.orDie((yield* Orgs).putMember(owner.account, org, handle, role))
   return person
 })
 const aStaff = Effect.gen(function* () {
   const first = yield* aPerson("staff-one")
-  yield* (yield* Orgs).ensure({ handle: "the-staff", ownerId: first.account.id }).pipe(Effect.orDie)
+  yield* (yield* Orgs).ensure({ handle: "the-staff", ownerId: first.account.accountId }).pipe(Effect.orDie)
   return first
 })
 
@@ -293,7 +282,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("agents", (it)
         type(yield* call(full, "POST", "/agents/", { namespace: "full", name: "more" })),
         "/problems/namespace-full"
       )
-      yield* (yield* Orgs).create(actorOf(full), { handle: "full-org" })
+      yield* (yield* Orgs).create(full.account, { handle: "full-org" })
       for (const n of [1, 2, 3, 4]) yield* anAgent(full, "full-org", `a${n}`)
       assert.strictEqual(yield* status(call(full, "POST", "/agents/", { namespace: "full-org", name: "a5" })), 409)
     })
@@ -323,12 +312,12 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("agents", (it)
       const owner = yield* aPerson("pri")
       const eve = yield* aPerson("pri-eve")
       const reader = yield* aPerson("pri-reader")
-      yield* (yield* Orgs).create(actorOf(owner), { handle: "pri-org" })
+      yield* (yield* Orgs).create(owner.account, { handle: "pri-org" })
       const member = yield* aMember(owner, "pri-org", "pri-member", "member")
       yield* anAgent(owner, "pri-org", "secret", "private")
       const version = yield* published(member, "pri-org/secret", "1.0.0")
       const sql = yield* SqlClient.SqlClient
-      yield* sql`INSERT INTO agent_grants SELECT id, ${reader.account.id}, 'read' FROM agents WHERE namespace = 'pri-org'`
+      yield* sql`INSERT INTO agent_grants SELECT id, ${reader.account.accountId}, 'read' FROM agents WHERE namespace = 'pri-org'`
 
       const reads = (agent: string) => [
         `/agents/${agent}`,
@@ -371,7 +360,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("agents", (it)
   it.effect("of a suspended organization are not there for anyone", () =>
     Effect.gen(function* () {
       const owner = yield* aPerson("sus")
-      yield* (yield* Orgs).create(actorOf(owner), { handle: "sus-org" })
+      yield* (yield* Orgs).create(owner.account, { handle: "sus-org" })
       yield* anAgent(owner, "sus-org", "bot")
       const sql = yield* SqlClient.SqlClient
       yield* sql`UPDATE organizations SET state = 'suspended' WHERE handle = 'sus-org'`
@@ -518,7 +507,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a submitted v
         yaml("name: bad/two\nversion: 1.0.0"),
         yaml(""),
         // What unpacks to far more than it is read for.
-        gzipSync(Buffer.concat([tarEntry({ name: "zeros", sizeField: "77777777777\0" }), Buffer.alloc(1024)]))
+        gzipSync(Buffer.concat([entry({ name: "zeros", sizeField: "77777777777\0" }), Buffer.alloc(1024)]))
       ]) {
         const refused = yield* submit(bad, "bad/one", archive)
         assert.strictEqual(refused.status, 422)
@@ -576,7 +565,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a version's a
 
         const versions = yield* Versions
         const resolves = (ref: string) =>
-          Effect.map(Effect.exit(versions.resolve(ref, actorOf(ada))), (exit) => exit._tag === "Success")
+          Effect.map(Effect.exit(versions.resolve(ref, ada.account)), (exit) => exit._tag === "Success")
         const decide = (what: string) =>
           call(staff, "POST", `/platform/agents/ada/bot/${what}`, { version: "1.0.0", reason: "Reported." })
         assert.isTrue(yield* resolves("ada/bot"))
@@ -616,7 +605,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a version's a
       const second = yield* published(yan, "yan/bot", "1.1.0")
       const versions = yield* Versions
       const resolved = (ref: string) =>
-        Effect.map(Effect.orDie(versions.resolve(ref, actorOf(yan))), ({ status, version }) => `${version} ${status}`)
+        Effect.map(Effect.orDie(versions.resolve(ref, yan.account)), ({ status, version }) => `${version} ${status}`)
       assert.strictEqual(yield* resolved("yan/bot"), "1.1.0 published")
       assert.strictEqual(yield* status(call(yan, "POST", "/agents/yan/bot/versions/1.1.0/yank")), 200)
       assert.strictEqual(yield* status(call(yan, "POST", "/agents/yan/bot/versions/1.1.0/yank")), 409)

@@ -1,6 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import * as Identity from "@quickagents/identity"
+import { aPerson } from "@quickagents/identity/testing"
 import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
 import {
   Audit,
@@ -16,7 +17,7 @@ import { Clock, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Stream } from 
 import { SqlClient } from "effect/sql"
 import type { Grant } from "./AgentsPolicy.ts"
 import { Agents, AgentsSql, migrations, ScanStarter, Versions } from "./index.ts"
-import { archiveOf, digestOf, manifestOf } from "./TestArchives.ts"
+import { archiveOf, digestOf, manifestOf } from "./testing/TestArchives.ts"
 
 const settings: Settings.Values = {
   ...Settings.read({ environment: { DATABASE_URL: "postgres://test" } }),
@@ -74,24 +75,6 @@ const Live = Versions.layer.pipe(
   Layer.provideMerge(NodeServices.layer)
 )
 
-const aPerson = Effect.fnUntraced(function* (handle: string) {
-  const account = yield* (yield* Identity.Accounts).ensure({
-    subject: `oidc:${handle}`,
-    email: `${handle}@example.com`,
-    emailVerified: true,
-    handle,
-    displayName: handle
-  })
-  const actor: Account = {
-    accountId: account.id,
-    handle,
-    emailVerified: true,
-    staff: false,
-    credential: { kind: "session", id: "test" },
-    scopes: "all"
-  }
-  return actor
-})
 /** A person with an agent of their own. */
 const anAgent = Effect.fnUntraced(function* (
   handle: string,

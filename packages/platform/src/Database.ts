@@ -37,7 +37,7 @@ export const layerClient = (options: DatabaseOptions) =>
     transformResultNames: toCamel,
     transformQueryNames: String.camelToSnake,
     transformJson: false,
-    // Single statements share connections: a quarter of the time of one that checks out its own.
+    // Single statements share connections and leave in one write, and none waits for a connection of its own.
     multiplex: true
   })
 

@@ -7,7 +7,8 @@ import type { IncomingHttpHeaders, Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assertPinnedModel, Judge } from "./Judge.ts"
 import type { HostedJudgeOptions } from "./Judge.ts"
-import { heads, localMeasures, localModelId } from "./judge/LocalJudge.ts"
+import { heads } from "./judge/Features.ts"
+import { localMeasures, localModelId } from "./judge/LocalJudge.ts"
 import { rubric } from "./Rubric.ts"
 
 const question = { id: "C1_injection", text: "Is it bad?" }

@@ -3,6 +3,7 @@ import { assert, it, layer } from "@effect/vitest"
 import { defaultArchiveLimits, openPackage } from "@quickagents/archive"
 import { Agents, AgentsSql, migrations as catalogMigrations, ScanStarter, Versions } from "@quickagents/catalog"
 import * as Identity from "@quickagents/identity"
+import { aPerson } from "@quickagents/identity/testing"
 import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
 import {
   Audit,
@@ -135,25 +136,6 @@ const aPlace = Effect.gen(function* () {
 
 const freshNode = (options: Omit<NodeOptions, "url" | "objects"> = {}) =>
   Layer.unwrap(Effect.map(aPlace, (place) => aNode({ ...place, ...options })))
-
-const aPerson = Effect.fnUntraced(function* (handle: string) {
-  const account = yield* (yield* Identity.Accounts).ensure({
-    subject: `oidc:${handle}`,
-    email: `${handle}@example.com`,
-    emailVerified: true,
-    handle,
-    displayName: handle
-  })
-  const actor: Account = {
-    accountId: account.id,
-    handle,
-    emailVerified: true,
-    staff: false,
-    credential: { kind: "session", id: "test" },
-    scopes: "all"
-  }
-  return actor
-})
 
 const packageOf = (name: string, version: string, more = "", files: Files = {}) =>
   archiveOf(

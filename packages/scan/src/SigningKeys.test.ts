@@ -5,7 +5,7 @@ import * as Identity from "@quickagents/identity"
 import { memberships, migrations as orgsMigrations } from "@quickagents/orgs"
 import { Audit, HttpEdge, migrations as platformMigrations, RateLimits, Settings } from "@quickagents/platform"
 import { layerDatabase } from "@quickagents/platform/testing"
-import { WellKnownGroup } from "@quickagents/schema"
+import { KeySet, WellKnownGroup } from "@quickagents/schema"
 import { Effect, Layer, Logger } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApi, HttpApiBuilder } from "effect/http-api"
@@ -59,7 +59,7 @@ const keySet = (service: string) =>
   HttpServer.addressFormattedWith((url) =>
     Effect.promise(async () => {
       const response = await fetch(`${url}/.well-known/${service}/signing-keys.json`)
-      return { status: response.status, body: (await response.json()) as any }
+      return { status: response.status, body: (await response.json()) as typeof KeySet.Type }
     })
   )
 
@@ -102,7 +102,7 @@ layer(Live, { excludeTestServices: true })("signing keys", (it) => {
         const listed = yield* keySet("quickagents")
         assert.strictEqual(listed.status, 200)
         assert.deepStrictEqual(
-          listed.body.keys.map(({ keyId, status }: any) => [keyId, status]),
+          listed.body.keys.map(({ keyId, status }) => [keyId, status]),
           [
             [second.active, "active"],
             [first.active, "retired"]

@@ -94,7 +94,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     return yield* new CannotStart({ message: `port ${port} is taken; choose another one with SERVICE_PORT` })
   }
   const logDirectory = data.at("logs")
-  // Node starts a third faster with what it compiled at an earlier start.
+  // Node starts faster with what it compiled at an earlier start.
   const options = { logDirectory, say, environment: { NODE_COMPILE_CACHE: data.at("compile-cache") } }
   const secrets = yield* developmentSecrets(data.at("secrets"))
   const last = data.recall<Ports>("ports")

@@ -1,8 +1,8 @@
 /** An OpenID provider that says what it is told to say, also what no provider should. */
 import { Effect } from "effect"
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto"
-import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { listening } from "./Listening.ts"
 
 export interface Says {
   readonly claims?: Readonly<Record<string, unknown>>
@@ -111,17 +111,6 @@ export const startHostileProvider = Effect.fnUntraced(function* (port: number, c
         return json({}, 404)
     }
   }
-  const server = createServer((request, response) => void answer(request, response))
-  yield* Effect.acquireRelease(
-    Effect.promise(() => new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))),
-    () =>
-      Effect.promise(
-        () =>
-          new Promise<void>((resolve) => {
-            server.close(() => resolve())
-            server.closeAllConnections()
-          })
-      )
-  )
+  yield* listening(port, (request, response) => void answer(request, response))
   return provider
 })

@@ -1,8 +1,8 @@
 /** `oidc-provider` with its own login and consent pages, and a person who fills them in. */
 import { Effect } from "effect"
-import { createServer } from "node:http"
 import type { RequestListener } from "node:http"
 import type { Browser } from "./TestRegistry.ts"
+import { listening } from "./Listening.ts"
 
 interface Person {
   readonly email: string
@@ -41,18 +41,7 @@ export const startRealProvider = Effect.fnUntraced(function* (options: {
       return person === undefined ? undefined : { accountId: login, claims: () => ({ sub: login, ...person }) }
     }
   })
-  const server = createServer(provider.callback())
-  yield* Effect.acquireRelease(
-    Effect.promise(() => new Promise<void>((resolve) => server.listen(options.port, "127.0.0.1", resolve))),
-    () =>
-      Effect.promise(
-        () =>
-          new Promise<void>((resolve) => {
-            server.close(() => resolve())
-            server.closeAllConnections()
-          })
-      )
-  )
+  yield* listening(options.port, provider.callback())
 })
 
 const maxSteps = 15

@@ -2,6 +2,17 @@
 
 export const buckets = 8192
 
+/** The questions that the local judge is trained on, one regression each. */
+export const heads = [
+  "C1_injection",
+  "C2_exfiltration",
+  "C3_undeclared_capability",
+  "C4_user_deception",
+  "C5_obfuscation",
+  "C6_destructive_actions"
+] as const
+export type Head = (typeof heads)[number]
+
 /** FNV-1a, 32 bits. */
 const hash = (text: string): number => {
   let value = 0x811c9dc5

@@ -10,17 +10,8 @@ import { createHash } from "node:crypto"
 import { Schema } from "effect"
 import type { Threat } from "../rules/ruleset.ts"
 import { matchRules } from "../stages/S8Rules.ts"
-import { buckets, featuresOf, windowsOf } from "./Features.ts"
-
-export const heads = [
-  "C1_injection",
-  "C2_exfiltration",
-  "C3_undeclared_capability",
-  "C4_user_deception",
-  "C5_obfuscation",
-  "C6_destructive_actions"
-] as const
-export type Head = (typeof heads)[number]
+import { buckets, featuresOf, heads, windowsOf } from "./Features.ts"
+import type { Head } from "./Features.ts"
 
 /** What was measured on the held-out part of the corpus at the threshold of score 2. */
 const Measure = Schema.Struct({

@@ -8,17 +8,10 @@
  * the judge has not seen and not of other fillings of those it has.
  */
 import { readFileSync, writeFileSync } from "node:fs"
-import { buckets, featuresOf } from "./Features.ts"
-import type { Head, Weights } from "./LocalJudge.ts"
+import { buckets, featuresOf, heads } from "./Features.ts"
+import type { Head } from "./Features.ts"
+import type { Weights } from "./LocalJudge.ts"
 
-const heads: ReadonlyArray<Head> = [
-  "C1_injection",
-  "C2_exfiltration",
-  "C3_undeclared_capability",
-  "C4_user_deception",
-  "C5_obfuscation",
-  "C6_destructive_actions"
-]
 type Label = Head | "benign"
 
 const perTemplate = 24
