@@ -1,5 +1,5 @@
 /**
- * `node tests/bench/main.ts [--only a,b,c,d,e] [--json]`: measures the parts in
+ * `node tests/bench/main.ts [--only a,b,c,d,e,f] [--json]`: measures the parts in
  * one run on one machine and prints medians and ratios. Everything it starts is
  * stopped when it ends, also by Ctrl-C.
  */
@@ -11,6 +11,7 @@ import { dispatch, lifecycles } from "./Lifecycles.ts"
 import { isBusy, machine } from "./Machine.ts"
 import { publishing } from "./Publishing.ts"
 import { runRecordReads } from "./RunRecordReads.ts"
+import { searches } from "./Searches.ts"
 import { statementCounts } from "./StatementCounts.ts"
 import { transfers } from "./Transfers.ts"
 
@@ -119,6 +120,21 @@ const parts: Readonly<Record<string, { readonly title: string; readonly measure:
           for (const { text, times } of result.runLifeStatements)
             console.log(`      ${tenth(times).padStart(4)}  ${text.slice(0, 110)}`)
           line("a second of a node and a host without work", tenth(result.idlePerSecond))
+        }
+      }
+    }
+  },
+  f: {
+    title: "Searches over 100,000 agents",
+    measure: async (deployment) => {
+      const result = await searches(deployment)
+      return {
+        result,
+        print: () => {
+          line(`${whole(result.agents)} agents, seeded in ${whole(result.seedSeconds)} s`, "p50 ms", "p95 ms")
+          for (const [kind, { p50Ms, p95Ms }] of Object.entries(result.kinds)) line(kind, tenth(p50Ms), tenth(p95Ms))
+          line("all of them (aim 50)", tenth(result.all.p50Ms), tenth(result.all.p95Ms))
+          line("exact names that came first", ratio(result.exactFirst))
         }
       }
     }
