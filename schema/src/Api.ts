@@ -9,6 +9,7 @@ import { CreditsGroup } from "./http/Credits.ts"
 import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
 import { AuthGroup, UserGroup } from "./http/Identity.ts"
 import { InstallsGroup } from "./http/Installs.ts"
+import { DependencyAlertsGroup, McpServersGroup } from "./http/McpServers.ts"
 import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
 import { PlatformGroup, ReviewGroup } from "./http/Platform.ts"
@@ -31,6 +32,8 @@ export class CoreApi extends HttpApi.make("registry")
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
   .add(InstallsGroup)
+  .add(McpServersGroup)
+  .add(DependencyAlertsGroup)
   .add(ReviewGroup)
   .add(PlatformGroup)
   .annotate(HttpApi.ParseOptions, { errors: "all" })

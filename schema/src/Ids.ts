@@ -21,6 +21,7 @@ export const VersionId = id("ver", "A version of an agent")
 export const RunId = id("run", "A hosted run")
 export const InputId = id("inp", "An uploaded input of a run")
 export const HostId = id("host", "A sandbox host")
+export const DependencyAlertId = id("dep", "A dependency alert")
 export const EnrolmentId = id("enr", "An enrolment of a sandbox host")
 
 /** RFC 3339 in UTC, as `Date.prototype.toISOString` writes it. */

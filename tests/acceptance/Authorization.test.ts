@@ -82,6 +82,12 @@ beforeAll(async () => {
     version: "0.8.0",
     reason: "For the table."
   })
+  await stack.sql(
+    (
+      sql
+    ) => sql`WITH package AS (INSERT INTO mcp_packages (ecosystem, name, version, declared_at) VALUES ('npm', 'secret-mcp', '1.0.0', now()))
+      INSERT INTO mcp_declarations SELECT v.id, 'npm', 'secret-mcp', '1.0.0' FROM versions v WHERE v.archive_digest = ${digest}`
+  )
   run = await runToEnd(stack, owner, script1)
   const token = async (person: Person, scopes: ReadonlyArray<Scope>) => {
     const answer = await fetch(`${stack.urls[0]}/api/v1/user/tokens`, {
@@ -298,6 +304,12 @@ const rows: Readonly<Record<string, Row>> = {
     return `${path}/restore`
   }),
   "DELETE /api/v1/agents/:ns/:name": managesFresh(204, async (path) => path),
+
+  "GET /api/v1/user/dependency-alerts": mine("/api/v1/user/dependency-alerts", "user:profile"),
+  // What a private agent declares is told to its readers.
+  "GET /api/v1/mcp-servers/scan": readsSecret(
+    () => "/api/v1/mcp-servers/scan?ecosystem=npm&package=secret-mcp&version=1.0.0"
+  ),
 
   "GET /api/v1/user/installs": mine("/api/v1/user/installs", "user:profile"),
   // A private agent is read with agent:read only, also to install or star it.

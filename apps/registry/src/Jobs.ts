@@ -1,8 +1,9 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
+import { McpPackagesSql } from "@quickagents/catalog"
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
-import { reattest, reconcileScans } from "@quickagents/scan"
+import { mcpSweep, reattest, reconcileScans } from "@quickagents/scan"
 import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
@@ -63,8 +64,31 @@ const Reattest = Singleton.make(
   )
 )
 
+/** Each package once a day; every hour, so that a crash or a silent OSV costs no day. */
+const McpSweep = Layer.unwrap(
+  Effect.gen(function* () {
+    const osvUrl = (yield* Settings.Settings)["scan.osvUrl"]
+    if (osvUrl === null) {
+      yield* Effect.logInfo("scan.mcp_sweep does nothing: no OSV service is configured")
+      return Layer.empty
+    }
+    return job(
+      "scan.mcp_sweep",
+      hourly,
+      mcpSweep(osvUrl).pipe(
+        Effect.tap((done) =>
+          done.checked + done.failed + done.opened === 0
+            ? Effect.void
+            : Effect.logInfo("MCP packages checked").pipe(Effect.annotateLogs(done))
+        )
+      )
+    )
+  })
+).pipe(Layer.provide(McpPackagesSql.layer))
+
 export const CoreJobs = Layer.mergeAll(
   Reattest,
+  McpSweep,
   job("scan.reconcile", minutely, reconcileScans),
   job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),

@@ -34,6 +34,7 @@ export const agentRecord = (row: AgentRow): Agent => ({
   modes: row.modes ?? [],
   latestVersion: row.latestVersion,
   retiredAt: row.retiredAt?.toISOString() ?? null,
+  dependencyAlerts: row.dependencyAlerts,
   createdAt: row.createdAt.toISOString(),
   updatedAt: row.updatedAt.toISOString()
 })

@@ -25,6 +25,7 @@ export interface AgentRow {
   readonly updatedAt: Date
   readonly retiredAt: Date | null
   readonly visibilityBefore: "public" | "private" | null
+  readonly dependencyAlerts: number
   readonly latestVersion: string | null
   readonly modes: ReadonlyArray<Mode> | null
 }
@@ -77,6 +78,7 @@ const make = Effect.gen(function* () {
   const agentColumns = sql.literal(`
     a.id, a.namespace, a.name, a.description, a.visibility, a.builtin, a.created_at, a.updated_at,
     a.retired_at, a.visibility_before,
+    (SELECT count(*)::integer FROM dependency_alerts d WHERE d.agent_id = a.id AND d.closed_at IS NULL) AS dependency_alerts,
     latest.version AS latest_version, latest.manifest -> 'modes' AS modes`)
   const latestJoin = sql.literal(`
     LEFT JOIN LATERAL (

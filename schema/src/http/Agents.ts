@@ -65,6 +65,8 @@ export const Agent = Schema.Struct({
   latestVersion: Schema.NullOr(Version),
   /** Set while the agent is retired: private, and closed to submissions. */
   retiredAt: Schema.NullOr(Timestamp),
+  /** Open alerts on its published versions: known vulnerabilities of packages that they declare. */
+  dependencyAlerts: Schema.Int,
   createdAt: Timestamp,
   updatedAt: Timestamp
 }).annotate({ identifier: "Agent" })
