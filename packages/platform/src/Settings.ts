@@ -162,6 +162,16 @@ export const table = {
   "judge.apiKey": setting("Key of the judge", null as string | null, optional(text), true),
   "scan.clamd": setting("clamd: host:port or unix:/path", null as string | null, optional(text)),
   "scan.osvUrl": setting("OSV API that answers vulnerability queries", null as string | null, optional(url)),
+  "scan.npmUrl": setting(
+    "npm registry that tells of packages of MCP servers, as https://registry.npmjs.org",
+    null as string | null,
+    optional(url)
+  ),
+  "scan.pypiUrl": setting(
+    "Python index that tells of packages of MCP servers, as https://pypi.org",
+    null as string | null,
+    optional(url)
+  ),
   "queue.workers": setting("Scans that one node runs at once", 1, integer(1, 64)),
   "audit.retentionDays": setting("Days that audit entries are kept; 0 keeps all", 400, integer(0, 100_000)),
   "limits.archiveMaxBytes": setting("Release archive, compressed bytes", 10 * MiB, integer(1)),

@@ -136,6 +136,7 @@ export const scanVersion = Effect.fnUntraced(
       const previous = yield* Effect.orDie(rows.lastPublishedManifest(version.agentId))
       const clamd = clamdOf(settings["scan.clamd"])
       const osvBaseUrl = settings["scan.osvUrl"]
+      const [npm, pypi] = [settings["scan.npmUrl"], settings["scan.pypiUrl"]]
       const caps = tierNames.map((tier) => settings[`runs.caps.${tier}`])
       const context: ScanContext = {
         namespace: version.namespace,
@@ -156,7 +157,8 @@ export const scanVersion = Effect.fnUntraced(
               }
             }),
         ...(clamd === undefined ? {} : { clamd }),
-        ...(osvBaseUrl === null ? {} : { osvBaseUrl })
+        ...(osvBaseUrl === null ? {} : { osvBaseUrl }),
+        registries: { ...(npm === null ? {} : { npm }), ...(pypi === null ? {} : { pypi }) }
       }
       for (const { run, stage } of stages) {
         if (!finished.has(stage)) {
