@@ -29,7 +29,7 @@ import { archiveStage, stages } from "./Stages.ts"
 /** A stage that could not do its work is tried so often, with growing pauses. Spec: Events 8. */
 const attempts = 5
 /** What a stage may take with all its tries. S9 asks the judge six questions about every 8 KiB, at the judge's pace. */
-const stageTimeout = (stage: StageId) => (stage === "S9" ? "15 minutes" : "3 minutes")
+const stageTimeout = (stage: StageId) => (stage === "SK" ? "20 minutes" : stage === "S9" ? "15 minutes" : "3 minutes")
 /** A scan older than this goes to a person. Spec: Other states. */
 const scanLifeMs = 30 * 60_000
 /** A scan without progress for so long has lost its message or its process. */
@@ -132,6 +132,7 @@ export const scanVersion = Effect.fnUntraced(
     if (!finished.has("S1")) yield* keep(opened.result)
 
     const { pkg } = opened
+    const shipsPacks = (pkg?.manifest?.knowledge ?? []).length > 0
     if (pkg !== undefined) {
       const previous = yield* Effect.orDie(rows.lastPublishedManifest(version.agentId))
       const clamd = clamdOf(settings["scan.clamd"])
@@ -161,6 +162,7 @@ export const scanVersion = Effect.fnUntraced(
         registries: { ...(npm === null ? {} : { npm }), ...(pypi === null ? {} : { pypi }) }
       }
       for (const { run, stage } of stages) {
+        if (stage === "SK" && !shipsPacks) continue
         if (!finished.has(stage)) {
           yield* tell(stage, "running", yield* now)
           const unanswered = withoutAnswer(stage, judge.provider)
@@ -183,7 +185,7 @@ export const scanVersion = Effect.fnUntraced(
     }
 
     const ordered = ["S1" as const, ...stages.map(({ stage }) => stage)].flatMap((stage) => finished.get(stage) ?? [])
-    const decision = decide(ordered)
+    const decision = decide(ordered, shipsPacks)
     const finishedAt = yield* now
     const manifest = pkg?.manifest
     const ref = `${version.namespace}/${version.name}@${version.version}`

@@ -1,10 +1,12 @@
-/** The stages in the order they run. S1 opens the archive and stands before them. */
+/** The stages in the order they run. S1 opens the archive and stands before them; SK runs where packs are shipped. */
 import type { StageId } from "@quickagents/schema"
 import type { HttpClient } from "effect/http"
 import type { Judge } from "./Judge.ts"
 import type { Stage } from "./Stage.ts"
+import { ofOwnFiles } from "./ShippedPacks.ts"
 import { capabilitiesStage } from "./stages/S6Capabilities.ts"
 import { dependenciesStage } from "./stages/S7Dependencies.ts"
+import { knowledgeStage } from "./stages/SKKnowledge.ts"
 import { malwareStage } from "./stages/S4Malware.ts"
 import { manifestStage } from "./stages/S2Manifest.ts"
 import { reviewStage } from "./stages/S9Review.ts"
@@ -19,12 +21,13 @@ export type ScanServices = Judge | HttpClient.HttpClient
 
 export const stages: ReadonlyArray<{ readonly stage: StageId; readonly run: Stage<ScanServices> }> = [
   { stage: "S2", run: manifestStage },
-  { stage: "S3", run: textStage },
+  { stage: "S3", run: ofOwnFiles(textStage) },
   { stage: "S4", run: malwareStage },
-  { stage: "S5", run: secretsStage },
+  { stage: "S5", run: ofOwnFiles(secretsStage) },
   { stage: "S6", run: capabilitiesStage },
   { stage: "S7", run: dependenciesStage },
-  { stage: "S8", run: rulesStage },
+  { stage: "S8", run: ofOwnFiles(rulesStage) },
   { stage: "S9", run: reviewStage },
-  { stage: "S10", run: trialStage }
+  { stage: "S10", run: trialStage },
+  { stage: "SK", run: knowledgeStage }
 ]
