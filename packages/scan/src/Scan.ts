@@ -21,10 +21,11 @@ import { Judge } from "./Judge.ts"
 import { buildReport, manifestDigest, reportDigest } from "./Report.ts"
 import { rubricHash } from "./Rubric.ts"
 import { rulesetHash } from "./rules/ruleset.ts"
+import { shippedPacks } from "./ShippedPacks.ts"
 import { SigningKeys } from "./SigningKeys.ts"
 import type { ScanContext } from "./Stage.ts"
 import { toStageResult } from "./Stage.ts"
-import { archiveStage, stages } from "./Stages.ts"
+import { archiveStage, stages, stagesFor } from "./Stages.ts"
 
 /** A stage that could not do its work is tried so often, with growing pauses. Spec: Events 8. */
 const attempts = 5
@@ -132,7 +133,7 @@ export const scanVersion = Effect.fnUntraced(
     if (!finished.has("S1")) yield* keep(opened.result)
 
     const { pkg } = opened
-    const shipsPacks = (pkg?.manifest?.knowledge ?? []).length > 0
+    const following = pkg === undefined ? stages : stagesFor(pkg)
     if (pkg !== undefined) {
       const previous = yield* Effect.orDie(rows.lastPublishedManifest(version.agentId))
       const clamd = clamdOf(settings["scan.clamd"])
@@ -161,8 +162,7 @@ export const scanVersion = Effect.fnUntraced(
         ...(osvBaseUrl === null ? {} : { osvBaseUrl }),
         registries: { ...(npm === null ? {} : { npm }), ...(pypi === null ? {} : { pypi }) }
       }
-      for (const { run, stage } of stages) {
-        if (stage === "SK" && !shipsPacks) continue
+      for (const { run, stage } of following) {
         if (!finished.has(stage)) {
           yield* tell(stage, "running", yield* now)
           const unanswered = withoutAnswer(stage, judge.provider)
@@ -184,8 +184,10 @@ export const scanVersion = Effect.fnUntraced(
       }
     }
 
-    const ordered = ["S1" as const, ...stages.map(({ stage }) => stage)].flatMap((stage) => finished.get(stage) ?? [])
-    const decision = decide(ordered, shipsPacks)
+    const ordered = ["S1" as const, ...following.map(({ stage }) => stage)].flatMap(
+      (stage) => finished.get(stage) ?? []
+    )
+    const decision = decide(ordered, pkg !== undefined && shippedPacks(pkg).length > 0)
     const finishedAt = yield* now
     const manifest = pkg?.manifest
     const ref = `${version.namespace}/${version.name}@${version.version}`
