@@ -581,11 +581,11 @@ layer(freshNode({ judge: long.judge }), { timeout: "60 seconds", excludeTestServ
 )
 
 const slow = controlled()
-layer(freshNode({ judge: slow.judge, settings: { "queue.workers": 1 } }), {
+layer(freshNode({ judge: slow.judge }), {
   timeout: "60 seconds",
   excludeTestServices: true
 })("a node", (it) => {
-  it.effect("scans as many versions at once as it has workers", () =>
+  it.effect("scans as many versions at once as it has workers, by default one", () =>
     Effect.gen(function* () {
       const ada = yield* anAgent("ada", "notes")
       const running = Effect.gen(function* () {
