@@ -9,6 +9,7 @@ import { ClusterCron, Singleton } from "effect/cluster"
 
 const minutely = Cron.parseUnsafe("* * * * *")
 const hourly = Cron.parseUnsafe("7 * * * *")
+const tenMinutely = Cron.parseUnsafe("*/10 * * * *")
 const daily = Cron.parseUnsafe("23 3 * * *")
 
 /** A job that fails is tried again at its next time; its failure is logged, not hidden. */
@@ -64,7 +65,7 @@ const Reattest = Singleton.make(
   )
 )
 
-/** Each package once a day; every hour, so that a crash or a silent OSV costs no day. */
+/** Each package once a day. Looks every ten minutes for what is due, so that a new one does not wait and a crash or a silent OSV costs no day. */
 const McpSweep = Layer.unwrap(
   Effect.gen(function* () {
     const osvUrl = (yield* Settings.Settings)["scan.osvUrl"]
@@ -74,7 +75,7 @@ const McpSweep = Layer.unwrap(
     }
     return job(
       "scan.mcp_sweep",
-      hourly,
+      tenMinutely,
       mcpSweep(osvUrl).pipe(
         Effect.tap((done) =>
           done.checked + done.failed + done.opened === 0

@@ -35,8 +35,10 @@ const openAlerts = Effect.gen(function* () {
   return yield* Database.transaction(yield* SqlClient.SqlClient)(
     Effect.gen(function* () {
       const missing = yield* Effect.orDie(rows.missingAlerts(alertsAtOnce))
+      let opened = 0
       for (const alert of missing) {
         if (!(yield* Effect.orDie(rows.openAlert(yield* newId("dep"), alert, at)))) continue
+        opened++
         yield* audit.record({
           actor: Audit.system,
           action: "agent.dependency_alert",
@@ -51,7 +53,7 @@ const openAlerts = Effect.gen(function* () {
           }
         })
       }
-      return missing.length
+      return { opened, isLast: missing.length < alertsAtOnce }
     })
   )
 })
@@ -62,9 +64,9 @@ const alignAlerts = Effect.gen(function* () {
   yield* Effect.orDie(rows.closeAlerts(new Date(yield* Clock.currentTimeMillis)))
   let opened = 0
   while (true) {
-    const found = yield* openAlerts
-    opened += found
-    if (found < alertsAtOnce) return opened
+    const turn = yield* openAlerts
+    opened += turn.opened
+    if (turn.isLast) return opened
   }
 })
 

@@ -651,11 +651,14 @@ layer(freshNode({ judge: failing.judge, starter: notStarted }), { timeout: "60 s
 
     it.effect("[SCAN-012] SK has twenty minutes with all its tries, and the scan goes on without it", () =>
       Effect.gen(function* () {
-        const archive = packageOf("cleo/notes", "1.0.0", "knowledge: [packs/law]\n", {
-          ...Object.fromEntries(
+        const archive = packageOf(
+          "cleo/notes",
+          "1.0.0",
+          "knowledge: [packs/law]\n",
+          Object.fromEntries(
             [1, 2, 3].map((page) => [`packs/law/wiki/${page}.md`, `a page that takes for ever, ${page}\n`])
           )
-        })
+        )
         failing.state.answer = Effect.succeed({ probability: 0, inputTokens: 0 })
         const cleo = yield* anAgent("cleo", "notes")
         const version = yield* submit(cleo, "notes", archive)

@@ -126,7 +126,7 @@ export const knowledgeStage = defineStage("SK", "1", (pkg, context) =>
     return {
       findings,
       inputs,
-      detail: [`${packs.length} packs, ${files.length} files`, failed?.detail ?? reviewed.detail]
+      detail: [`packs: ${packs.length}, files: ${files.length}`, failed?.detail ?? reviewed.detail]
         .filter(Boolean)
         .join("; "),
       ...(failed === undefined ? {} : { status: "failed" as const })
