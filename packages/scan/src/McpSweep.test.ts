@@ -32,6 +32,7 @@ import {
   AgentChangesGroup,
   AgentReadsGroup,
   DependencyAlertsGroup,
+  InstallsGroup,
   McpServersGroup,
   PlatformGroup,
   ReviewGroup
@@ -48,6 +49,7 @@ import { mcpSweep } from "./McpSweep.ts"
 class TestApi extends HttpApi.make("registry")
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
+  .add(InstallsGroup)
   .add(ReviewGroup)
   .add(PlatformGroup)
   .add(McpServersGroup)
@@ -149,7 +151,8 @@ const call = (person: Pick<Person, "headers"> | null, method: string, path: stri
         headers: { ...person?.headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
         ...(body === undefined ? {} : { body: JSON.stringify(body) })
       })
-      return { status: response.status, body: (await response.json()) as Record<string, any> }
+      const text = await response.text()
+      return { status: response.status, body: (text === "" ? {} : JSON.parse(text)) as Record<string, any> }
     })
   )
 const alerts = (person: Person, query = "") => call(person, "GET", `/user/dependency-alerts${query}`)
@@ -330,6 +333,41 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("packages of M
       yield* mcpSweep(osv.url)
       assert.deepStrictEqual(yield* idsOf(cleo), ["cleo/notes@1.0.0 MAL-1"])
       assert.strictEqual((yield* audited).filter(({ org }) => org === "cleo").length, 3)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("[AUDIT-007] an alert is audited as installs, uninstalls and stars are", () =>
+    Effect.gen(function* () {
+      const osv = yield* anOsv
+      const gina = yield* aPerson("gina")
+      const hugo = yield* aPerson("hugo")
+      yield* anAgent(gina, "notes")
+      yield* publish(gina, "notes", "1.0.0", npm("gina-mcp"))
+      const install = { version: "1.0.0", acceptCapabilities: [], acceptUnsigned: true }
+      const changes = [
+        yield* call(hugo, "PUT", "/user/installs/gina/notes", install),
+        yield* call(hugo, "PUT", "/user/stars/gina/notes"),
+        yield* call(hugo, "DELETE", "/user/installs/gina/notes")
+      ]
+      assert.deepStrictEqual(
+        changes.map(({ status }) => status),
+        [200, 204, 204]
+      )
+      osv.known["npm:gina-mcp@1.0.0"] = [{ id: "GHSA-gina", severity: "high" }]
+      yield* mcpSweep(osv.url)
+      const sql = yield* SqlClient.SqlClient
+      const entries = yield* Effect.orDie(sql<{ action: string; actor: string; target: string }>`
+        SELECT action, coalesce(actor_handle, actor_type) AS actor, target FROM audit_entries
+        WHERE target LIKE 'gina/notes%' AND (actor_handle = 'hugo' OR actor_type = 'system') ORDER BY action`)
+      assert.deepStrictEqual(
+        entries.map(({ action, actor, target }) => [action, actor, target.split("@")[0]]),
+        [
+          ["agent.dependency_alert", "system", "gina/notes"],
+          ["agent.install", "hugo", "gina/notes"],
+          ["agent.star", "hugo", "gina/notes"],
+          ["agent.uninstall", "hugo", "gina/notes"]
+        ]
+      )
     }).pipe(Effect.scoped)
   )
 

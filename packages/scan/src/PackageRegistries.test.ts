@@ -135,7 +135,7 @@ describe("S7 asks the registries", () => {
         registries: { npm: url, pypi: url }
       })
       expect(shown(result)).toEqual(expected)
-      expect(result.inputs).toMatchObject({ npm: url, pypi: url })
+      expect(result.inputs).toMatchObject({ npm: new URL(url).host, pypi: new URL(url).host })
       expect(result.detail).not.toContain("registry")
     }).pipe(Effect.scoped)
   )

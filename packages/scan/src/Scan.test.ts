@@ -39,6 +39,7 @@ import { manifestDigest, reportDigest } from "./Report.ts"
 import type { JudgeAnswer } from "./Judge.ts"
 import { Judge, JudgeFailed } from "./Judge.ts"
 import { JudgeLive, migrations, reconcileScans, ScanEntityLive, ScanStarterLive, SigningKeys } from "./index.ts"
+import { rubricHash } from "./Rubric.ts"
 import { scanVersion } from "./Scan.ts"
 import { reviewStage } from "./stages/S9Review.ts"
 import type { Files } from "@quickagents/archive/testing"
@@ -391,6 +392,8 @@ layer(freshNode(), { timeout: "60 seconds", excludeTestServices: true })("a vers
         [...ids, "SK"]
       )
       assert.strictEqual(report.stages.at(-1)?.status, "passed")
+      for (const stage of ["S9", "SK"])
+        assert.strictEqual(report.stages.find((result) => result.stage === stage)?.inputs["rubric"], rubricHash)
       assert.deepStrictEqual(
         sound.pipeline.map(({ stage }) => stage),
         [...ids, "SK"]

@@ -104,69 +104,70 @@ const judgeRecord = (record: RegistryRecord | undefined, now: number, report: Re
   if (record.license === undefined) report("license-unknown", "info", "The server's package names no licence")
 }
 
+/** Strangers read a report: of an operator's address, which may carry a name and password, only the host. */
+const hostOf = (address: string | undefined) => (address === undefined ? "none" : new URL(address).host)
+
 /** S7: the MCP servers a release starts or calls. A known critical vulnerability blocks. */
-export const dependenciesStage = defineStage(
-  "S7",
-  "2",
-  ({ manifest, manifestSource }, { osvBaseUrl, registries = {} }) =>
-    Effect.gen(function* () {
-      if (manifest === undefined || manifestSource === undefined) {
-        return { findings: [], status: "skipped" as const, detail: "The manifest cannot be read" }
-      }
-      const servers = manifest.mcpServers ?? []
-      const inputs = {
-        popularPackages: digestOf(JSON.stringify(popularPackages)),
-        osv: osvBaseUrl ?? "none",
-        npm: registries.npm ?? "none",
-        pypi: registries.pypi ?? "none"
-      }
-      if (servers.length === 0) return { findings: [], inputs, detail: "The package declares no MCP server" }
-      const findings: Array<Finding> = []
-      const reportAt =
-        (index: number): Report =>
-        (rule, severity, message) => {
-          findings.push({
-            stage: "S7",
-            rule,
-            severity,
-            file: manifestFile,
-            line: manifestSource.lineOf(["mcpServers", index]),
-            message: `${servers[index].name}: ${message}`
-          })
-        }
-      servers.forEach((server, index) => {
-        if (server.package) judgePackage(server.package, reportAt(index))
-        if (server.url !== undefined) judgeUrl(server.url, reportAt(index))
-      })
-      const unasked = (["npm", "pypi"] as const).filter(
-        (ecosystem) =>
-          registries[ecosystem] === undefined && servers.some((server) => server.package?.ecosystem === ecosystem)
-      )
-      const notLookedUp = [
-        ...(osvBaseUrl === undefined ? ["Known vulnerabilities: not checked, no OSV service is configured"] : []),
-        ...unasked.map(
-          (ecosystem) =>
-            `existence, install scripts, age and licences of ${ecosystem} packages are not checked, no registry is configured`
-        )
-      ]
-      const now = yield* Clock.currentTimeMillis
-      const lookUp = Effect.fnUntraced(function* (server: McpServer, index: number) {
-        if (server.package === undefined) return
-        if (osvBaseUrl !== undefined) {
-          for (const { id, severity } of yield* osvQuery(osvBaseUrl, server.package))
-            reportAt(index)("known-vulnerability", severity, `${id} is known for this version`)
-        }
-        const registry = registries[server.package.ecosystem]
-        if (registry !== undefined && isNamed(server.package))
-          judgeRecord(yield* registryRecord(registry, server.package), now, reportAt(index))
-      })
-      const failed = (reason: string) => Effect.succeed({ findings, inputs, status: "failed" as const, detail: reason })
-      return yield* Effect.forEach(servers, lookUp, { discard: true, concurrency: 4 }).pipe(
-        Effect.as({ findings, inputs, ...(notLookedUp.length === 0 ? {} : { detail: notLookedUp.join("; ") }) }),
-        Effect.catchTags({
-          OsvFailed: ({ reason }) => failed(`OSV: ${reason}`),
-          RegistryFailed: ({ ecosystem, reason }) => failed(`registry of ${ecosystem}: ${reason}`)
+export const dependenciesStage = defineStage("S7", "2", ({ manifest, manifestSource }, context) =>
+  Effect.gen(function* () {
+    const { osvBaseUrl, registries = {} } = context
+    if (manifest === undefined || manifestSource === undefined) {
+      return { findings: [], status: "skipped" as const, detail: "The manifest cannot be read" }
+    }
+    const servers = manifest.mcpServers ?? []
+    const inputs = {
+      popularPackages: digestOf(JSON.stringify(popularPackages)),
+      osv: osvBaseUrl ?? "none",
+      npm: hostOf(registries.npm),
+      pypi: hostOf(registries.pypi)
+    }
+    if (servers.length === 0) return { findings: [], inputs, detail: "The package declares no MCP server" }
+    const findings: Array<Finding> = []
+    const reportAt =
+      (index: number): Report =>
+      (rule, severity, message) => {
+        findings.push({
+          stage: "S7",
+          rule,
+          severity,
+          file: manifestFile,
+          line: manifestSource.lineOf(["mcpServers", index]),
+          message: `${servers[index].name}: ${message}`
         })
-      )
+      }
+    servers.forEach((server, index) => {
+      if (server.package) judgePackage(server.package, reportAt(index))
+      if (server.url !== undefined) judgeUrl(server.url, reportAt(index))
     })
+    const unasked = (["npm", "pypi"] as const).filter(
+      (ecosystem) =>
+        registries[ecosystem] === undefined && servers.some((server) => server.package?.ecosystem === ecosystem)
+    )
+    const notLookedUp = [
+      ...(osvBaseUrl === undefined ? ["Known vulnerabilities: not checked, no OSV service is configured"] : []),
+      ...unasked.map(
+        (ecosystem) =>
+          `existence, install scripts, age and licences of ${ecosystem} packages are not checked, no registry is configured`
+      )
+    ]
+    const now = yield* Clock.currentTimeMillis
+    const lookUp = Effect.fnUntraced(function* (server: McpServer, index: number) {
+      if (server.package === undefined) return
+      if (osvBaseUrl !== undefined) {
+        for (const { id, severity } of yield* osvQuery(osvBaseUrl, server.package))
+          reportAt(index)("known-vulnerability", severity, `${id} is known for this version`)
+      }
+      const registry = registries[server.package.ecosystem]
+      if (registry !== undefined && isNamed(server.package))
+        judgeRecord(yield* registryRecord(registry, server.package), now, reportAt(index))
+    })
+    const failed = (reason: string) => Effect.succeed({ findings, inputs, status: "failed" as const, detail: reason })
+    return yield* Effect.forEach(servers, lookUp, { discard: true, concurrency: 4 }).pipe(
+      Effect.as({ findings, inputs, ...(notLookedUp.length === 0 ? {} : { detail: notLookedUp.join("; ") }) }),
+      Effect.catchTags({
+        OsvFailed: ({ reason }) => failed(`OSV: ${reason}`),
+        RegistryFailed: ({ ecosystem, reason }) => failed(`registry of ${ecosystem}: ${reason}`)
+      })
+    )
+  })
 )

@@ -102,11 +102,12 @@ export const knowledgeStage = defineStage("SK", "1", (pkg, context) =>
     const files = pkg.files.filter(({ path }) => packs.some((pack) => isInside(pack.path, path)))
     const results = yield* staticResults(pkg, context, files)
     const judge = yield* Judge
-    const reviewed: StageResult =
+    // Without a judge S9 holds the version already.
+    const answers =
       judge.provider === "none"
-        ? // S9 says the same of the release, and holds it.
-          toStageResult("S9", "1", { findings: [], detail: "AI Review: no judge is configured" }, 0)
-        : toStageResult("S9", "1", yield* review(textParts(files)), 0)
+        ? { findings: [], detail: "AI Review: no judge is configured" }
+        : yield* review(textParts(files))
+    const reviewed = toStageResult("S9", "1", answers, 0)
     const all = [...results, reviewed]
     const seen = new Set<string>()
     const findings = [...tree, ...all.flatMap((result) => result.findings)].flatMap((finding) => {
