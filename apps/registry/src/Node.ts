@@ -28,6 +28,7 @@ import {
 } from "@quickagents/runs"
 import {
   JudgeLive,
+  LogSql,
   migrations as scanMigrations,
   ScanEntityLive,
   ScanStarterLive,
@@ -83,7 +84,7 @@ const Catalog = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pip
 
 const Scan = Layer.mergeAll(SigningKeys.layer, JudgeLive)
 
-const Log = TransparencyLog.layer
+const Log = TransparencyLog.layer.pipe(Layer.provideMerge(LogSql.layer))
 
 const RunsServices = Layer.mergeAll(Runs.layer, Hosts.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, RunModel.layer, HostTransport.layer)),

@@ -2,7 +2,8 @@
 import type { Digest, DsseEnvelope, LogOpening } from "@quickagents/schema"
 import { Array, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Position, TreeNode } from "./MerkleTree.ts"
+import type { Hash, Position, Range, TreeNode } from "./MerkleTree.ts"
+import { subtreesOf } from "./MerkleTree.ts"
 
 export interface PendingRow {
   readonly versionId: string
@@ -68,12 +69,22 @@ const make = Effect.gen(function* () {
       yield* sql`INSERT INTO log_checkpoints ${sql.insert(checkpoint)}`
     }),
 
-    nodes: (positions: ReadonlyArray<Position>) =>
-      positions.length === 0
-        ? Effect.succeed([])
-        : sql<TreeNode>`SELECT level, index, hash FROM log_nodes WHERE ${sql.or(
-            positions.map(({ index, level }) => sql`(level = ${level} AND index = ${index})`)
-          )}`,
+    /** What knows the hashes of the complete subtrees of `ranges`. */
+    hashesUnder: Effect.fnUntraced(function* (ranges: ReadonlyArray<Range>) {
+      const positions = ranges.flatMap(subtreesOf)
+      const nodes =
+        positions.length === 0
+          ? []
+          : yield* sql<TreeNode>`SELECT level, index, hash FROM log_nodes WHERE ${sql.or(
+              positions.map(({ index, level }) => sql`(level = ${level} AND index = ${index})`)
+            )}`
+      const found = new Map(nodes.map(({ hash, index, level }) => [`${level}/${index}`, hash]))
+      return ({ index, level }: Position): Hash => {
+        const hash = found.get(`${level}/${index}`)
+        if (hash === undefined) throw new Error(`the log has lost its node ${level}/${index}`)
+        return hash
+      }
+    }),
     hashes: (level: number, from: number, count: number) =>
       sql<{ hash: Buffer }>`
         SELECT hash FROM log_nodes WHERE level = ${level} AND index >= ${from} AND index < ${from + count} ORDER BY index`.pipe(
