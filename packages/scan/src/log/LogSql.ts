@@ -33,8 +33,10 @@ const make = Effect.gen(function* () {
   return {
     /** One sequencer at a time, for the rest of the transaction; readers do not wait. */
     lock: sql`LOCK TABLE log_checkpoints IN EXCLUSIVE MODE`,
-    checkpoint: sql<{ size: number; root: Buffer }>`
-      SELECT size, root FROM log_checkpoints ORDER BY size DESC LIMIT 1`.pipe(Effect.map(([row]) => row)),
+    checkpoint: sql<{ size: number; root: Uint8Array }>`
+      SELECT size, root FROM log_checkpoints ORDER BY size DESC LIMIT 1`.pipe(
+      Effect.map(([{ root, size }]) => ({ size, root: Buffer.from(root) }))
+    ),
     /** Oldest first, locked until the transaction ends. What another transaction is just writing is left for the next time. */
     pending: (limit: number) =>
       Effect.gen(function* () {
@@ -75,10 +77,12 @@ const make = Effect.gen(function* () {
       const nodes =
         positions.length === 0
           ? []
-          : yield* sql<TreeNode>`SELECT level, index, hash FROM log_nodes WHERE ${sql.or(
+          : yield* sql<
+              Position & { readonly hash: Uint8Array }
+            >`SELECT level, index, hash FROM log_nodes WHERE ${sql.or(
               positions.map(({ index, level }) => sql`(level = ${level} AND index = ${index})`)
             )}`
-      const found = new Map(nodes.map(({ hash, index, level }) => [`${level}/${index}`, hash]))
+      const found = new Map(nodes.map(({ hash, index, level }) => [`${level}/${index}`, Buffer.from(hash)]))
       return ({ index, level }: Position): Hash => {
         const hash = found.get(`${level}/${index}`)
         if (hash === undefined) throw new Error(`the log has lost its node ${level}/${index}`)
@@ -86,7 +90,7 @@ const make = Effect.gen(function* () {
       }
     }),
     hashes: (level: number, from: number, count: number) =>
-      sql<{ hash: Buffer }>`
+      sql<{ hash: Uint8Array }>`
         SELECT hash FROM log_nodes WHERE level = ${level} AND index >= ${from} AND index < ${from + count} ORDER BY index`.pipe(
         Effect.map((rows) => rows.map(({ hash }) => hash))
       ),

@@ -172,8 +172,8 @@ layer(Live, { excludeTestServices: true })("the sequencer", (it) => {
       yield* published("agt_open", 9_000, 9_001)
       const size = (yield* log).entries.length
       yield* sql`ALTER TABLE log_nodes DISABLE TRIGGER log_nodes_stay`
-      const root = yield* sql<{ hash: Buffer }>`SELECT hash FROM log_nodes ORDER BY level DESC, index LIMIT 1`
-      const set = (hash: Buffer) =>
+      const root = yield* sql<{ hash: Uint8Array }>`SELECT hash FROM log_nodes ORDER BY level DESC, index LIMIT 1`
+      const set = (hash: Uint8Array) =>
         sql`UPDATE log_nodes SET hash = ${hash} WHERE (level, index) = (SELECT level, index FROM log_nodes ORDER BY level DESC, index LIMIT 1)`
       yield* set(Buffer.alloc(32))
       assert.isTrue(Exit.hasDies(yield* Effect.exit(appendToLog)))
