@@ -227,7 +227,7 @@ describe("the transparency log", () => {
   describe("is not believed", () => {
     const flipped = (body: Buffer, at: number) => {
       const copy = Buffer.from(body)
-      copy[at] = copy[at]! ^ 1
+      copy[at] = copy[at] ^ 1
       return copy
     }
     const cases: ReadonlyArray<readonly [string, string, NonNullable<typeof alter>]> = [
@@ -330,7 +330,7 @@ describe("the transparency log", () => {
       await stack.sql((sql) => sql.unsafe(`INSERT INTO log_pending (version_id) ${waits} ON CONFLICT DO NOTHING`))
       return until(
         () => stack.sql<{ count: number }>((sql) => sql`SELECT count(*)::integer AS count FROM log_pending`),
-        ([row]) => row!.count === 0
+        ([row]) => row.count === 0
       )
     }
     const published = "SELECT v.id FROM versions v JOIN agents a ON a.id = v.agent_id WHERE published_at IS NOT NULL"

@@ -42,19 +42,19 @@ const statePath = (registry: string) =>
 const decodeState = Schema.decodeUnknownEffect(Schema.fromJsonString(LogState))
 
 /** What the last verification saw; nothing before the first. A file that cannot be read is never taken for none. */
-const remembered = (path: string): Effect.Effect<LogState | undefined, StateUnusable> =>
-  Effect.gen(function* () {
-    const text = yield* Effect.tryPromise({
-      try: () => readFile(path, "utf8"),
-      catch: (error) => error as NodeJS.ErrnoException
-    }).pipe(
-      Effect.catchIf(
-        (error) => error.code === "ENOENT",
-        () => Effect.undefined
-      )
-    )
-    return text === undefined ? undefined : yield* decodeState(text)
-  }).pipe(Effect.mapError(() => new StateUnusable({ message: `${path} cannot be read` })))
+const remembered = (path: string): Effect.Effect<LogState | undefined, StateUnusable> => {
+  const unreadable = () => new StateUnusable({ message: `${path} cannot be read` })
+  return Effect.tryPromise({
+    try: () =>
+      readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return undefined
+        throw error
+      }),
+    catch: unreadable
+  }).pipe(
+    Effect.flatMap((text) => (text === undefined ? Effect.undefined : Effect.mapError(decodeState(text), unreadable)))
+  )
+}
 
 const remember = (path: string, state: LogState) =>
   Effect.tryPromise({

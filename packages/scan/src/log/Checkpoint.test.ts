@@ -37,7 +37,7 @@ describe("a checkpoint", () => {
         [note, []],
         [note.replace("\n0\n", "\n1\n"), [pinned(key)]],
         [note.replaceAll("registry.example", "another.example"), [pinned(key)]],
-        [note.split("\n\n")[0]!, [pinned(key)]],
+        [note.split("\n\n")[0], [pinned(key)]],
         ["", [pinned(key)]]
       ] as const) {
         assert.strictEqual((yield* Effect.flip(readCheckpoint(wrong, keys)))._tag, "LogRefuted")
