@@ -194,7 +194,7 @@ const readReleases = (entries) => {
     let entry
     try {
       entry = JSON.parse(text)
-      if (canonical(entry) !== text) throw new Error("not canonical")
+      if (canonical(entry) !== text || !Buffer.from(text).equals(bytes)) throw new Error("not canonical")
     } catch {
       refute(`entry ${index} is not canonical JSON`)
     }
@@ -290,8 +290,9 @@ const main = async () => {
   if (stateFile !== undefined) checkState(stateFile, checkpoint, note, leaves)
   if (release !== undefined) await checkRelease(registry, release, keys, logged)
   if (stateFile !== undefined) {
-    writeFileSync(`${stateFile}.new`, `${JSON.stringify({ ...checkpoint, note }, null, 2)}\n`)
-    renameSync(`${stateFile}.new`, stateFile)
+    const written = `${stateFile}.${process.pid}`
+    writeFileSync(written, `${JSON.stringify({ ...checkpoint, note }, null, 2)}\n`)
+    renameSync(written, stateFile)
   }
 }
 

@@ -12,7 +12,9 @@ import { Digest, ReleaseRef } from "../Ids.ts"
 import { NotFound, NotLogged } from "../Problems.ts"
 import { access } from "../Scopes.ts"
 
-export const LogHash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u)).pipe(
+const hex32 = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u))
+
+export const LogHash = hex32.pipe(
   Schema.annotate({
     description: "SHA-256 of the tree, 64 lowercase hex digits",
     examples: ["6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"]
@@ -25,8 +27,7 @@ export const LogOpening = Schema.Struct({
   archive: Digest,
   /** Of the envelope with its first signature alone. */
   attestation: Digest,
-  /** 32 random bytes, hex. */
-  salt: LogHash
+  salt: hex32.pipe(Schema.annotate({ description: "32 random bytes, hex" }))
 }).annotate({ identifier: "LogOpening" })
 export type LogOpening = typeof LogOpening.Type
 

@@ -56,12 +56,14 @@ const remembered = (path: string): Effect.Effect<LogState | undefined, StateUnus
   )
 }
 
+/** The whole file or the one before, also when two verifications end at once. */
 const remember = (path: string, state: LogState) =>
   Effect.tryPromise({
     try: async () => {
       await mkdir(dirname(path), { recursive: true })
-      await writeFile(`${path}.new`, `${JSON.stringify(state, null, 2)}\n`)
-      await rename(`${path}.new`, path)
+      const written = `${path}.${process.pid}`
+      await writeFile(written, `${JSON.stringify(state, null, 2)}\n`)
+      await rename(written, path)
     },
     catch: () => new StateUnusable({ message: `${path} cannot be written` })
   })

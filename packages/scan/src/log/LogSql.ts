@@ -1,6 +1,6 @@
 /** Rows of the transparency log. Nothing here changes a row of the tree. */
 import type { Digest, DsseEnvelope, LogOpening } from "@quickagents/schema"
-import { Array, Context, Effect, Layer } from "effect"
+import { Array as Arr, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Hash, Position, Range, TreeNode } from "./MerkleTree.ts"
 import { subtreesOf } from "./MerkleTree.ts"
@@ -26,7 +26,7 @@ export interface EntryRow {
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const insertAll = (table: string, rows: ReadonlyArray<Record<string, unknown>>) =>
-    Array.match(rows, {
+    Arr.match(rows, {
       onEmpty: () => Effect.void,
       onNonEmpty: (rows) => Effect.asVoid(sql`INSERT INTO ${sql(table)} ${sql.insert(rows)}`)
     })
