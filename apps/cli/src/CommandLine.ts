@@ -4,10 +4,11 @@ import { exitCodes } from "@quickagents/schema"
 import { Effect } from "effect"
 import { CliError, Command } from "effect/cli"
 import { runCommand } from "./commands/Run.ts"
+import { verifyCommand } from "./commands/Verify.ts"
 
 const quickagent = Command.make("quickagent").pipe(
   Command.withDescription("Run QuickAgents."),
-  Command.withSubcommands([runCommand])
+  Command.withSubcommands([runCommand, verifyCommand])
 )
 
 /** Answers the process exit code. A command line that is wrong is explained here. */
