@@ -2,7 +2,7 @@
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
-import { reattest, reconcileScans } from "@quickagents/scan"
+import { reattest, reconcileScans, sweepRuleset } from "@quickagents/scan"
 import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
@@ -66,6 +66,7 @@ const Reattest = Singleton.make(
 export const CoreJobs = Layer.mergeAll(
   Reattest,
   job("scan.reconcile", minutely, reconcileScans),
+  watchdog("scan.ruleset_sweep", "5 seconds", sweepRuleset),
   job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),
   job("platform.sweep_idempotency_keys", hourly, Idempotency.sweepIdempotencyKeys),
