@@ -196,7 +196,7 @@ export class AbuseReports extends Context.Service<
                 })}`
               )
               yield* note(actor, "abuse_report.create", id, { agent: `${ns}/${name}`, category: report.category })
-              return ofReporter((yield* byId(id)))
+              return ofReporter(yield* byId(id))
             })
           )
         }),

@@ -117,22 +117,23 @@ export class Advisories extends Context.Service<
           WHERE w.id = ${id} AND a.deleted_at IS NULL AND ${visible(viewer)}`).pipe(
           Effect.flatMap(([row]) => (row === undefined ? Effect.fail(new NotFound({})) : Effect.succeed(row)))
         )
-      /** Locked for the rest of the transaction, for one who may change it. */
+      const ofManager = (actor: Account, ns: string, name: string) =>
+        Effect.flatMap(agents.known(actor, ns, name), ({ agent, standing }) =>
+          canManage(standing) ? Effect.succeed(agent) : Effect.fail(new NotFound({}))
+        )
+      /** Locked for the rest of the transaction, for one who may change it: what a token may do is said by the scope of the change. */
       const change = Effect.fnUntraced(function* (actor: Account, id: string) {
-        yield* Effect.orDie(sql`SELECT 1 FROM advisories WHERE id = ${id} FOR UPDATE`)
-        const row = yield* find(actor, id)
+        const [row] = yield* Effect.orDie(sql<Row>`
+          SELECT ${columns} FROM advisories w JOIN agents a ON a.id = w.agent_id
+          WHERE w.id = ${id} AND a.deleted_at IS NULL FOR UPDATE OF w`)
+        if (row === undefined) return yield* new NotFound({})
         if (isStaff(actor)) return row
-        const { standing } = yield* agents.known(actor, row.namespace, row.name)
-        if (!canManage(standing)) return yield* new NotFound({})
+        yield* ofManager(actor, row.namespace, row.name)
         if (row.state === "published") {
           return yield* new Forbidden({ detail: "A published advisory is changed by the platform's staff" })
         }
         return row
       })
-      const ofManager = (actor: Account, ns: string, name: string) =>
-        Effect.flatMap(agents.known(actor, ns, name), ({ agent, standing }) =>
-          canManage(standing) ? Effect.succeed(agent) : Effect.fail(new NotFound({}))
-        )
       const reread = (id: string) =>
         Effect.orDie(sql<Row>`
           SELECT ${columns} FROM advisories w JOIN agents a ON a.id = w.agent_id WHERE w.id = ${id}`).pipe(

@@ -251,7 +251,8 @@ export class Reviews extends Context.Service<
               yield* claimedByAnother(open, actor)
               if (decision === "publish" && needsTwo(open)) {
                 // Asked before the second reviewer comes: see `Versions.review`.
-                if (!row.signed) return yield* notNow("This version has no attestation and cannot be published")
+                if (open.kind === "held" && !row.signed)
+                  return yield* notNow("This version has no attestation and cannot be published")
                 if (open.approvedBy === null) {
                   yield* Effect.orDie(reviews.approve(id, actor.accountId, reason, at))
                   yield* note(actor, "review.approve", row, { reason })
@@ -272,7 +273,12 @@ export class Reviews extends Context.Service<
                     return yield* versions.moderate(actor, ns, name, version, decision, reason)
                   yield* Effect.orDie(reviews.close(id, at))
                   yield* note(actor, "version.review", row, { decision, reason, from: row.status }, row.namespace)
-                  return (yield* entries([open], at))[0]
+                  const stages = yield* Effect.orDie(rows.stageEvents([id]))
+                  return versionRecord(
+                    row,
+                    stages.map(({ data }) => data),
+                    true
+                  )
                 }
                 case "quarantine": {
                   if (decision === "quarantine") return yield* notNow("A quarantined version is published or blocked")

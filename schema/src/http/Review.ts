@@ -121,7 +121,8 @@ export class ReviewGroup extends HttpApiGroup.make("review")
         identifier: "ReviewDecision",
         examples: [{ decision: "publish" as const, reason: "False positive of S8." }]
       }),
-      success: [AgentVersion, ReviewEntry.pipe(HttpApiSchema.status(202))],
+      // The one with more members first: what is encoded is the first that fits.
+      success: [ReviewEntry.pipe(HttpApiSchema.status(202)), AgentVersion],
       error: [NotFound, Forbidden, ReviewClaimed, VersionNotPublished]
     }).annotate(
       OpenApi.Summary,
