@@ -15,7 +15,7 @@ import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
 import { PlatformGroup } from "./http/Platform.ts"
 import { DisputesGroup, ReviewGroup } from "./http/Review.ts"
-import { RulesetReleasesGroup } from "./http/RulesetReleases.ts"
+import { RescansGroup, RulesetReleasesGroup } from "./http/RulesetReleases.ts"
 import { SearchGroup } from "./http/Search.ts"
 import { RunsGroup, RunsStatusGroup } from "./http/Runs.ts"
 
@@ -41,6 +41,7 @@ export class CoreApi extends HttpApi.make("registry")
   .add(AbuseReportsGroup)
   .add(PlatformGroup)
   .add(RulesetReleasesGroup)
+  .add(RescansGroup)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(annotations) {}
 

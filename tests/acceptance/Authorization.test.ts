@@ -405,6 +405,7 @@ const rows: Readonly<Record<string, Row>> = {
     path: async () => `${await draftAdvisory()}/withdraw`,
     body: () => ({ reason: "For the table." })
   },
+  "GET /api/v1/agents/:ns/:name/versions/:version/rescans": readsSecret(() => `${secretAgent}/versions/1.0.0/rescans`),
 
   // A version that is not there: 422 to those who may read the agent, and so report it.
   "POST /api/v1/agents/:ns/:name/abuse-reports": {

@@ -437,6 +437,10 @@ describe("a ruleset release", () => {
     const virus = await stack.call(ada, "GET", "/api/v1/agents/ada/virus/versions/1.0.0")
     expect(virus.holding).toMatchObject([{ stage: "S4", rule: "eicar" }])
     expect(await refused(stack.request(olli, "GET", virus.archive.href))).toEqual([409, "version-quarantined"])
+    const { items: rescans } = await stack.call(null, "GET", "/api/v1/agents/ada/sly/versions/1.0.0/rescans")
+    expect(rescans).toMatchObject([
+      { release: made.id, outcome: "flagged", stages: [{ stage: "S4" }, { stage: "S8" }] }
+    ])
     expect((await actionsOn("ada/virus@1.0.0")).at(-1)).toBe("version.quarantine")
     expect((await actionsOn("ada/sly@1.0.0")).at(-1)).toBe("version.flag")
     expect(await stack.call(rex, "GET", `${review}/ada/virus/1.0.0`)).toMatchObject({

@@ -5,7 +5,7 @@
 import { canonicalJson, digestOf } from "@quickagents/archive"
 import { Audit, Database, newId } from "@quickagents/platform"
 import { clamp, clampOffset, NotFound, RulesetReleaseRunning } from "@quickagents/schema"
-import type { Account, RulesetRelease } from "@quickagents/schema"
+import type { Account, Rescan, RulesetRelease } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ReleaseRow } from "./RulesetReleasesSql.ts"
@@ -68,6 +68,7 @@ export class RulesetReleases extends Context.Service<
       readonly limit: number
     }>
     readonly get: (id: string) => Effect.Effect<RulesetRelease, NotFound>
+    readonly rescansOf: (versionId: string) => Effect.Effect<ReadonlyArray<Rescan>>
   }
 >()("scan/RulesetReleases") {
   static readonly layer = Layer.effect(
@@ -126,7 +127,11 @@ export class RulesetReleases extends Context.Service<
         get: Effect.fnUntraced(function* (id) {
           const row = yield* Effect.orDie(rows.byId(id))
           return row === null ? yield* new NotFound({}) : releaseRecord(row)
-        })
+        }),
+        rescansOf: (versionId) =>
+          Effect.map(Effect.orDie(rows.rescansOf(versionId)), (found) =>
+            found.map((row) => ({ ...row, finishedAt: row.finishedAt.toISOString() }))
+          )
       })
     })
   )

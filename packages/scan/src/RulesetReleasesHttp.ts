@@ -1,10 +1,11 @@
-/** Handlers of the ruleset-release routes. */
-import { Actor, CoreApi } from "@quickagents/schema"
-import { Effect } from "effect"
+/** Handlers of the ruleset-release and rescan routes. */
+import { Versions } from "@quickagents/catalog"
+import { Actor, CoreApi, Viewer } from "@quickagents/schema"
+import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { RulesetReleases } from "./RulesetReleases.ts"
 
-export const RulesetReleasesHttp = HttpApiBuilder.group(
+const ReleasesHttp = HttpApiBuilder.group(
   CoreApi,
   "rulesetReleases",
   Effect.fnUntraced(function* (handlers) {
@@ -15,3 +16,21 @@ export const RulesetReleasesHttp = HttpApiBuilder.group(
       .handle("get", ({ params }) => releases.get(params.id))
   })
 )
+
+const RescansHttp = HttpApiBuilder.group(
+  CoreApi,
+  "rescans",
+  Effect.fnUntraced(function* (handlers) {
+    const releases = yield* RulesetReleases
+    const versions = yield* Versions
+    return handlers.handle("list", ({ params: { name, ns, version } }) =>
+      Viewer.pipe(
+        Effect.flatMap((viewer) => versions.get(viewer, ns, name, version)),
+        Effect.flatMap(({ id }) => releases.rescansOf(id)),
+        Effect.map((items) => ({ items }))
+      )
+    )
+  })
+)
+
+export const RulesetReleasesHttp = Layer.mergeAll(ReleasesHttp, RescansHttp)

@@ -1,5 +1,5 @@
 /** Rows of ruleset releases and of the rescans that they ask for. */
-import type { Finding, RulesetRelease, StageResult } from "@quickagents/schema"
+import type { Finding, Rescan, RulesetRelease, StageResult } from "@quickagents/schema"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 
@@ -158,6 +158,11 @@ const make = Effect.gen(function* () {
         SELECT f FROM rescans r, jsonb_array_elements(r.new_findings) f WHERE r.version_id = ${versionId} AND r.state = 'done'`.pipe(
         Effect.map((rows) => rows.map(({ finding }) => finding))
       ),
+    rescansOf: (versionId: string) =>
+      sql<Omit<Rescan, "finishedAt"> & { readonly finishedAt: Date }>`
+        SELECT r.release_id AS release, l.ruleset_version, r.results AS stages, r.new_findings, r.outcome, r.finished_at
+        FROM rescans r JOIN ruleset_releases l ON l.id = r.release_id
+        WHERE r.version_id = ${versionId} AND r.state = 'done' ORDER BY r.finished_at DESC, r.release_id DESC LIMIT 100`,
     hold: (versionId: string, holding: ReadonlyArray<Finding>) =>
       sql`UPDATE versions SET holding = ${JSON.stringify(holding)}::jsonb WHERE id = ${versionId}`
   }

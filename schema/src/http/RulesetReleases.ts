@@ -1,9 +1,20 @@
 /** Releases of the scan ruleset: which one is in force, and the rescan of what others judged. Spec: Registry core routes. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Authenticated, Idempotent } from "../Callers.ts"
-import { clampedLimit, Digest, Handle, IdempotencyKey, Offset, RulesetReleaseId, Timestamp } from "../Ids.ts"
+import { Authenticated, Idempotent, Identified } from "../Callers.ts"
+import {
+  AgentName,
+  clampedLimit,
+  Digest,
+  Handle,
+  IdempotencyKey,
+  Offset,
+  RulesetReleaseId,
+  Timestamp,
+  Version
+} from "../Ids.ts"
 import { NotFound, RulesetReleaseRunning } from "../Problems.ts"
+import { Finding, StageResult } from "../ScanReport.ts"
 import { access } from "../Scopes.ts"
 
 const rules = Schema.Array(Schema.String)
@@ -80,3 +91,29 @@ export class RulesetReleasesGroup extends HttpApiGroup.make("rulesetReleases")
   .annotateMerge(
     OpenApi.annotations({ title: "Ruleset releases", description: "The scan ruleset in force, and rescans" })
   ) {}
+
+/** What a later ruleset found in a version. The report of its first scan stays as it is. */
+export const Rescan = Schema.Struct({
+  release: RulesetReleaseId,
+  rulesetVersion: Schema.String,
+  /** The stages that ran again. */
+  stages: Schema.Array(StageResult),
+  /** Findings that no scan of the version had before. */
+  newFindings: Schema.Array(Finding),
+  /** `recorded`: new findings that neither stop the version nor need a person. */
+  outcome: Schema.Literals(["unchanged", "recorded", "flagged", "quarantined"]),
+  finishedAt: Timestamp
+}).annotate({ identifier: "Rescan" })
+export type Rescan = typeof Rescan.Type
+
+export class RescansGroup extends HttpApiGroup.make("rescans")
+  .add(
+    HttpApiEndpoint.get("list", "/api/v1/agents/:ns/:name/versions/:version/rescans", {
+      params: { ns: Handle, name: AgentName, version: Version },
+      success: Schema.Struct({ items: Schema.Array(Rescan) }).annotate({ identifier: "RescanList" }),
+      error: NotFound
+    }).annotate(OpenApi.Summary, "What later rulesets found in a version, newest first; at most the last hundred")
+  )
+  .middleware(Identified)
+  .annotateEndpointsMerge(access.anyone("agent:read"))
+  .annotateMerge(OpenApi.annotations({ title: "Rescans", description: "Versions judged again by later rulesets" })) {}
