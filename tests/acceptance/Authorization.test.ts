@@ -351,6 +351,11 @@ const rows: Readonly<Record<string, Row>> = {
     staffTokens: [403, 409],
     path: () => "/api/v1/review/acme/secret/1.0.0"
   },
+  "GET /api/v1/review/:ns/:name/:version/archive": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0/archive"
+  },
   "POST /api/v1/review/:ns/:name/:version/claim": {
     who: [401, 403, 403, 403, 403, 403, 409],
     staffTokens: [403, 409],

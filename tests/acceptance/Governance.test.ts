@@ -1,5 +1,6 @@
 /** What people and new rules do about what is published: reviews, disputes, advisories, reports of abuse, rescans. */
 import type { RulesetRelease } from "@quickagents/schema"
+import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
 import { scriptedAgent } from "../stack/Packages.ts"
 import { createAgent, publish, submit, until } from "../stack/Publishing.ts"
@@ -114,6 +115,14 @@ describe("the review queue", () => {
     await stack.sql((sql) => sql`UPDATE reviews SET claimed_until = now() WHERE claimed_by IS NOT NULL`)
     expect((await stack.call(loser, "POST", `${path}/claim`)).review.claim.by).toBe(loser.handle)
     expect((await stack.call(loser, "DELETE", `${path}/claim`)).review.claim).toBeNull()
+    // What nobody gets while it is held, whoever decides on it has to see.
+    const { archive } = await stack.call(winner, "GET", path)
+    expect((await stack.request(ada, "GET", archive.href)).status).toBe(409)
+    const download = await stack.request(winner, "GET", `${path}/archive`)
+    const digest = createHash("sha256")
+      .update(Buffer.from(await download.arrayBuffer()))
+      .digest("hex")
+    expect(`sha256:${digest}`).toBe(archive.digest)
     expect((await decide(winner, "ada/late/1.0.0", "block")).body.status).toBe("blocked")
     expect(await refused(stack.request(loser, "POST", `${path}/claim`))).toEqual([409, "version-not-held"])
   })

@@ -1,8 +1,8 @@
 /** Handlers of the review, dispute, advisory and abuse-report routes. */
 import { Actor, CoreApi, Viewer } from "@quickagents/schema"
 import type { Account } from "@quickagents/schema"
-import { Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
+import { Effect, Layer, Stream } from "effect"
+import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { AbuseReports } from "./AbuseReports.ts"
 import { Advisories } from "./Advisories.ts"
 import { Reviews } from "./Reviews.ts"
@@ -18,6 +18,16 @@ const ReviewHttp = HttpApiBuilder.group(
     return handlers
       .handle("queue", ({ query }) => asActor((actor) => reviews.queue(actor, query)))
       .handle("get", ({ params: { name, ns, version } }) => asActor((actor) => reviews.get(actor, ns, name, version)))
+      .handle("archive", ({ params: { name, ns, version } }) =>
+        asActor((actor) =>
+          Effect.map(reviews.archive(actor, ns, name, version), ({ bytes, content }) =>
+            HttpApiSchema.withHeaders({
+              body: Stream.orDie(content),
+              headers: { "cache-control": "private, no-store", "content-length": String(bytes) }
+            })
+          )
+        )
+      )
       .handle("claim", ({ params: { name, ns, version } }) =>
         asActor((actor) => reviews.claim(actor, ns, name, version))
       )

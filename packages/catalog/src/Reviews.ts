@@ -4,7 +4,7 @@
  * grave two of them. Spec: AUTH-014; States and transitions, Other states.
  */
 import { Orgs } from "@quickagents/orgs"
-import { Audit, Database, Settings } from "@quickagents/platform"
+import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
 import {
   AlreadyDisputed,
   clamp,
@@ -17,6 +17,7 @@ import {
 } from "@quickagents/schema"
 import type { Account, AgentVersion, HeldVersion, ReviewEntry, ReviewQuery } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
+import type { Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
 import { canPublish } from "./AgentsPolicy.ts"
@@ -66,6 +67,16 @@ export class Reviews extends Context.Service<
       name: string,
       version: string
     ) => Effect.Effect<ReviewEntry, NotFound | Forbidden | VersionNotHeld>
+    /** The archive that nobody else gets while it is held. */
+    readonly archive: (
+      actor: Account,
+      ns: string,
+      name: string,
+      version: string
+    ) => Effect.Effect<
+      { readonly bytes: number; readonly content: Stream.Stream<Uint8Array, unknown> },
+      NotFound | Forbidden | VersionNotHeld
+    >
     readonly claim: (
       actor: Account,
       ns: string,
@@ -117,6 +128,7 @@ export class Reviews extends Context.Service<
       const versions = yield* Versions
       const orgs = yield* Orgs
       const audit = yield* Audit.Audit
+      const objects = yield* ObjectStore
       const settings = yield* Settings.Settings
       const transaction = Database.transaction(yield* SqlClient.SqlClient)
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
@@ -211,6 +223,13 @@ export class Reviews extends Context.Service<
         get: Effect.fnUntraced(function* (actor, ns, name, version) {
           yield* asStaff(actor)
           return yield* entry(yield* versionRow(ns, name, version), yield* now)
+        }),
+        archive: Effect.fnUntraced(function* (actor, ns, name, version) {
+          yield* asStaff(actor)
+          const row = yield* versionRow(ns, name, version)
+          yield* openReview(row, yield* now)
+          yield* note(actor, "review.download", row, {})
+          return yield* Effect.orDie(objects.get(row.archiveDigest))
         }),
         claim: Effect.fnUntraced(function* (actor, ns, name, version) {
           const row = yield* ofReviewer(actor, ns, name, version)

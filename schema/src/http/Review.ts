@@ -101,6 +101,14 @@ export class ReviewGroup extends HttpApiGroup.make("review")
       success: ReviewEntry,
       error: [NotFound, Forbidden, VersionNotHeld]
     }).annotate(OpenApi.Summary, "Read a version that waits for a review decision"),
+    HttpApiEndpoint.get("archive", "/:ns/:name/:version/archive", {
+      params,
+      success: HttpApiSchema.WithHeaders(HttpApiSchema.StreamUint8Array({ contentType: "application/gzip" }), {
+        "cache-control": Schema.String,
+        "content-length": Schema.String
+      }),
+      error: [NotFound, Forbidden, VersionNotHeld]
+    }).annotate(OpenApi.Summary, "Download the archive of a version that waits for a review decision"),
     HttpApiEndpoint.post("claim", "/:ns/:name/:version/claim", {
       params,
       success: ReviewEntry,

@@ -41,7 +41,8 @@ export default Effect.gen(function* () {
       IF OLD.status IN ('published', 'yanked') AND NEW.status IN ('published', 'yanked') THEN RETURN NULL; END IF;
       -- Quarantined for a reason that is not decided yet: the review goes on.
       IF NEW.status = 'quarantined' THEN
-        UPDATE reviews SET kind = 'quarantine' WHERE version_id = NEW.id AND closed_at IS NULL;
+        UPDATE reviews SET kind = 'quarantine', approved_by = NULL, approved_reason = NULL, approved_at = NULL
+        WHERE version_id = NEW.id AND closed_at IS NULL;
         RETURN NULL;
       END IF;
       UPDATE reviews SET closed_at = NEW.progressed_at WHERE version_id = NEW.id AND closed_at IS NULL;

@@ -83,13 +83,16 @@ const disputeForm = ({ name, namespace, version }) => {
 }
 
 /** Told only to those who publish the agent, who may object. */
-const holdingOf = (version) => {
+const holdingOf = (version, profile) => {
   const { holding, status } = version
   if (holding === undefined || holding.length === 0) return undefined
   return [
     h("h3", null, status === "published" || status === "yanked" ? "What held it" : "What holds it"),
     findingList(holding),
-    status === "needs_review" || status === "quarantined" ? disputeForm(version) : undefined
+    // Staff reads what holds it too, and decides elsewhere.
+    (status === "needs_review" || status === "quarantined") && profile?.staff !== true
+      ? disputeForm(version)
+      : undefined
   ]
 }
 
@@ -166,7 +169,7 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
                 h("strong", null, "This version is affected by an advisory"),
                 version.advisories.map(({ id, summary }) => h("p", null, `${id}: ${summary}`))
               ),
-          holdingOf(version),
+          holdingOf(version, profile),
           h("h3", null, "Scan"),
           scanOf(version, onLeave),
           version.status !== "published" || !runs

@@ -1,5 +1,5 @@
 import { get, path, post, remove } from "../api.js"
-import { announce, badge, facts, field, h, problemBox, table, time } from "../dom.js"
+import { announce, badge, facts, field, h, problemBox, size, table, time } from "../dom.js"
 import { findingList } from "../findings.js"
 
 const kinds = {
@@ -117,7 +117,14 @@ export const reviewPage = async ({ names, profile }) => {
             ? undefined
             : [time(review.dispute.at), ` by ${review.dispute.by}: ${review.dispute.reason}`]
         ],
-        ["Archive", h("code", { class: "break" }, entry.archive.digest)],
+        [
+          "Archive",
+          [
+            h("a", { href: `${address}/archive`, download: `${name}-${version}.tar.gz` }, size(entry.archive.bytes)),
+            " ",
+            h("code", { class: "break" }, entry.archive.digest)
+          ]
+        ],
         ["Agent", h("a", { href: `#${path("/agents", namespace, name)}` }, `${namespace}/${name}`)]
       ]),
       h("h2", null, "Findings"),
