@@ -68,7 +68,7 @@ const actionsOn = async (target: string) =>
   ).map(({ action }) => action)
 
 describe("the review queue", () => {
-  it("[AUTH-014] is for reviewers, and what is due first comes first", async () => {
+  it("is for reviewers, and what is due first comes first", async () => {
     await held(ada, "late")
     await held(ada, "later")
     await stack.sql(
@@ -101,7 +101,7 @@ describe("the review queue", () => {
   it("is worked on by one reviewer at a time", async () => {
     const path = `${review}/ada/late/1.0.0`
     const claims = await Promise.all([rex, ria].map((who) => answer(stack.request(who, "POST", `${path}/claim`))))
-    expect(claims.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    expect(claims.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
     const [winner, loser] = claims[0].status === 200 ? [rex, ria] : [ria, rex]
     expect((await stack.call(loser, "GET", path)).review.claim.by).toBe(winner.handle)
     expect((await decide(loser, "ada/late/1.0.0", "block")).body).toMatchObject({
@@ -127,11 +127,13 @@ describe("the review queue", () => {
     expect(await refused(stack.request(loser, "POST", `${path}/claim`))).toEqual([409, "version-not-held"])
   })
 
-  it("publishes what was held for a grave finding by two reviewers only", async () => {
+  it("[AUTH-014] with review:act publishes what was held for a grave finding, by two reviewers only", async () => {
     const ref = "ada/now/1.0.0"
     expect((await decide(rex, ref, "quarantine")).slug).toBe("version-not-published")
     expect((await answer(stack.request(rex, "POST", `${review}/${ref}`, { decision: "publish" }))).status).toBe(422)
-    const first = await decide(rex, ref, "publish", "A made-up key.")
+    const without = await stack.person("rex", ["agent:manage", "audit:read", "org:admin"])
+    expect((await decide(without, ref, "publish")).body).toMatchObject({ status: 403, required: ["review:act"] })
+    const first = await decide(await stack.person("rex", ["review:act"]), ref, "publish", "A made-up key.")
     expect(first.status).toBe(202)
     expect(first.body).toMatchObject({
       status: "needs_review",
@@ -153,7 +155,7 @@ describe("the review queue", () => {
   it("two reviewers at once are a first and a second, never two firsts", async () => {
     await held(ada, "both")
     const both = await Promise.all([rex, ria].map((who) => decide(who, "ada/both/1.0.0", "publish")))
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 202])
+    expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 202])
     expect(await statusOf("ada/both/1.0.0")).toBe("published")
   })
 

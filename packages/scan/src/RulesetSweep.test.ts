@@ -18,6 +18,8 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { migrations, RulesetReleases, RulesetReleasesSql, sweepRuleset } from "./index.ts"
 import { changesBetween } from "./RulesetReleases.ts"
+import { rulesetHash } from "./rules/ruleset.ts"
+import { yaraRulesHash } from "./Yara.ts"
 
 /** Where a test ends the process: told when a rescan asks for its archive, which then never comes. */
 const crash: { at: Deferred.Deferred<void> | null } = { at: null }
@@ -178,6 +180,40 @@ layer(Live, { timeout: "60 seconds" })("the rescan of a ruleset release", (it) =
       )
       assert.deepStrictEqual(taken.changes.removed, ["old"])
       assert.strictEqual(yield* sweepRuleset, 1)
+    })
+  )
+
+  it.effect("lists in batches what other rules judged, and counts each version once however many sweep at once", () =>
+    Effect.gen(function* () {
+      const ada = yield* aPerson("ada-three")
+      const sql = yield* SqlClient.SqlClient
+      const releases = yield* RulesetReleases
+      // What is left of the releases before is theirs no more.
+      yield* sql`UPDATE ruleset_releases SET state = 'done' WHERE state <> 'superseded'`
+      const judged = (stage: string, inputs: Record<string, string>) => ({ stage, inputs, findings: [] })
+      const report = {
+        stages: [
+          judged("S4", { yaraRules: yaraRulesHash }),
+          // Only the static rules of every tenth are older.
+          judged("S8", { ruleset: rulesetHash })
+        ]
+      }
+      const { archiveDigest } = (yield* sql<{ archiveDigest: string }>`
+        SELECT archive_digest FROM versions WHERE id = 'ver_a'`)[0]
+      yield* sql`INSERT INTO versions (id, agent_id, version, status, archive_digest, archive_bytes, manifest_schema_version, scan_status, report, source_kind, submitted_by, created_at, progressed_at, published_at)
+        SELECT 'ver_many_' || n, 'agt_a', '3.0.' || n, CASE WHEN n = 10 THEN 'yanked' WHEN n = 20 THEN 'blocked' ELSE 'published' END, ${archiveDigest}, 1, 2,
+          CASE WHEN n = 30 THEN 'skipped' ELSE 'scanned' END,
+          CASE WHEN n % 10 = 0 THEN jsonb_set(${JSON.stringify(report)}::jsonb, '{stages,1,inputs,ruleset}', '"sha256:older"') ELSE ${JSON.stringify(report)}::jsonb END,
+          'upload', 'ada', now(), now(), now() FROM generate_series(1, 450) n`
+      const { id } = yield* releases.create(ada, "Finds more.")
+      const swept = yield* Effect.all([sweepRuleset, sweepRuleset], { concurrency: 2 })
+      const { done, failed, state, total } = yield* releases.get(id)
+      // 45 of the many without the blocked and the unscanned one; and the lost archive of the first test, which will be tried again.
+      assert.deepStrictEqual({ done, failed, state, total }, { done: 43, failed: 0, state: "rescanning", total: 44 })
+      assert.strictEqual(swept[0] + swept[1], 44)
+      const [{ rescans }] = yield* sql<{ rescans: number }>`
+        SELECT count(*)::integer AS rescans FROM rescans WHERE release_id = ${id} AND state = 'done' AND stages = '{S8}'`
+      assert.strictEqual(rescans, 43)
     })
   )
 

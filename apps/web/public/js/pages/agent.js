@@ -85,14 +85,17 @@ const disputeForm = ({ name, namespace, version }) => {
 /** Told only to those who publish the agent, who may object. */
 const holdingOf = (version, profile) => {
   const { holding, status } = version
-  if (holding === undefined || holding.length === 0) return undefined
+  if (holding === undefined) return undefined
+  const isHeld = status === "needs_review" || status === "quarantined"
   return [
-    h("h3", null, status === "published" || status === "yanked" ? "What held it" : "What holds it"),
-    findingList(holding),
+    holding.length === 0
+      ? undefined
+      : [
+          h("h3", null, status === "published" || status === "yanked" ? "What held it" : "What holds it"),
+          findingList(holding)
+        ],
     // Staff reads what holds it too, and decides elsewhere.
-    (status === "needs_review" || status === "quarantined") && profile?.staff !== true
-      ? disputeForm(version)
-      : undefined
+    isHeld && profile?.staff !== true ? disputeForm(version) : undefined
   ]
 }
 
