@@ -119,6 +119,16 @@ const conclude = Effect.fnUntraced(function* (
   )
 })
 
+/** The release first, as whoever supersedes it does. */
+const giveUp = Effect.fnUntraced(function* (release: ReleaseRow, versionId: string, at: Date) {
+  const rows = yield* RulesetReleasesSql
+  yield* Database.transaction(yield* SqlClient.SqlClient)(
+    Effect.gen(function* () {
+      if (yield* rows.lockRunning(release.id)) yield* rows.fail(release.id, versionId, at)
+    })
+  )
+})
+
 const rescan = Effect.fnUntraced(function* (release: ReleaseRow, row: RescanRow) {
   const rows = yield* RulesetReleasesSql
   yield* judge(row).pipe(
@@ -128,7 +138,7 @@ const rescan = Effect.fnUntraced(function* (release: ReleaseRow, row: RescanRow)
         yield* Effect.logWarning("rescan failed", cause).pipe(Effect.annotateLogs({ version: row.versionId }))
         const at = yield* Clock.currentTimeMillis
         yield* row.attempts >= attempts
-          ? rows.fail(release.id, row.versionId, new Date(at))
+          ? giveUp(release, row.versionId, new Date(at))
           : rows.again(release.id, row.versionId, new Date(at + 2 ** row.attempts * 30_000))
       })
     )
@@ -165,7 +175,7 @@ export const sweepRuleset = Effect.gen(function* () {
     if (next === null) break
     rescanned++
     // Its process ended in every attempt before.
-    if (next.attempts > attempts) yield* rows.fail(id, next.versionId, at)
+    if (next.attempts > attempts) yield* giveUp(release, next.versionId, at)
     else yield* rescan(release, next)
   }
   yield* rows.finish(id, yield* now)
