@@ -4,6 +4,8 @@
  * from these values.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AbuseReportsGroup } from "./http/AbuseReports.ts"
+import { AdvisoriesGroup } from "./http/Advisories.ts"
 import { AgentChangesGroup, AgentReadsGroup } from "./http/Agents.ts"
 import { CreditsGroup } from "./http/Credits.ts"
 import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
@@ -12,7 +14,9 @@ import { InstallsGroup } from "./http/Installs.ts"
 import { LogGroup } from "./http/Log.ts"
 import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
-import { PlatformGroup, ReviewGroup } from "./http/Platform.ts"
+import { PlatformGroup } from "./http/Platform.ts"
+import { DisputesGroup, ReviewGroup } from "./http/Review.ts"
+import { RescansGroup, RulesetReleasesGroup } from "./http/RulesetReleases.ts"
 import { SearchGroup } from "./http/Search.ts"
 import { RunsGroup, RunsStatusGroup } from "./http/Runs.ts"
 
@@ -34,7 +38,12 @@ export class CoreApi extends HttpApi.make("registry")
   .add(LogGroup)
   .add(InstallsGroup)
   .add(ReviewGroup)
+  .add(DisputesGroup)
+  .add(AdvisoriesGroup)
+  .add(AbuseReportsGroup)
   .add(PlatformGroup)
+  .add(RulesetReleasesGroup)
+  .add(RescansGroup)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(annotations) {}
 

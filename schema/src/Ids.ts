@@ -22,6 +22,8 @@ export const RunId = id("run", "A hosted run")
 export const InputId = id("inp", "An uploaded input of a run")
 export const HostId = id("host", "A sandbox host")
 export const EnrolmentId = id("enr", "An enrolment of a sandbox host")
+export const AbuseReportId = id("abr", "A report of abuse")
+export const RulesetReleaseId = id("rsr", "A release of the scan ruleset")
 
 /** RFC 3339 in UTC, as `Date.prototype.toISOString` writes it. */
 export const Timestamp = Schema.String.check(Schema.isPattern(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/u)).pipe(

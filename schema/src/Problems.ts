@@ -230,7 +230,7 @@ export class NameHeld extends HttpApiError.Problem<NameHeld>()("NameHeld", {
   title: "The name belonged to a deleted agent"
 }) {}
 
-/** A version is in the pipeline, in review, quarantined or blocked. */
+/** A version is in the pipeline, in review, quarantined or blocked, or an advisory or an open abuse report exists. */
 export class AgentInUse extends HttpApiError.Problem<AgentInUse>()("AgentInUse", {
   type: typeOf("agent-in-use"),
   status: 409,
@@ -253,6 +253,58 @@ export class InstallConsentRequired extends HttpApiError.Problem<InstallConsentR
     widened: texts
   }
 ) {}
+
+// Review, advisories, abuse reports, ruleset releases
+
+export class ReviewClaimed extends HttpApiError.Problem<ReviewClaimed>()(
+  "ReviewClaimed",
+  { type: typeOf("review-claimed"), status: 409, title: "Another reviewer has claimed this version" },
+  { claimedBy: Schema.String }
+) {}
+
+/** Neither the gate nor a rescan nor staff holds the version, or its owner need not wait for a decision. */
+export class VersionNotHeld extends HttpApiError.Problem<VersionNotHeld>()(
+  "VersionNotHeld",
+  { type: typeOf("version-not-held"), status: 409, title: "The version is not held" },
+  { versionStatus: Schema.String }
+) {}
+
+export class AlreadyDisputed extends HttpApiError.Problem<AlreadyDisputed>()("AlreadyDisputed", {
+  type: typeOf("already-disputed"),
+  status: 409,
+  title: "The hold is disputed already"
+}) {}
+
+/** The advisory's state does not admit this: a draft is published, a published one is withdrawn. */
+export class AdvisoryState extends HttpApiError.Problem<AdvisoryState>()(
+  "AdvisoryState",
+  { type: typeOf("advisory-state"), status: 409, title: "The advisory's state does not admit this" },
+  { state: Schema.String }
+) {}
+
+export class AbuseReportOpen extends HttpApiError.Problem<AbuseReportOpen>()("AbuseReportOpen", {
+  type: typeOf("abuse-report-open"),
+  status: 409,
+  title: "You have an open report on this agent"
+}) {}
+
+export class AbuseReportsPerDay extends HttpApiError.Problem<AbuseReportsPerDay>()("AbuseReportsPerDay", {
+  type: typeOf("abuse-reports-per-day"),
+  status: 429,
+  title: "No further report today"
+}) {}
+
+export class AbuseReportResolved extends HttpApiError.Problem<AbuseReportResolved>()("AbuseReportResolved", {
+  type: typeOf("abuse-report-resolved"),
+  status: 409,
+  title: "The report is resolved"
+}) {}
+
+export class RulesetReleaseRunning extends HttpApiError.Problem<RulesetReleaseRunning>()("RulesetReleaseRunning", {
+  type: typeOf("ruleset-release-running"),
+  status: 409,
+  title: "This ruleset is being released already"
+}) {}
 
 // Hosted runs
 

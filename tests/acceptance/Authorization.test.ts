@@ -171,6 +171,13 @@ const managesFresh = (status: number, then: (path: string) => Promise<string>): 
   }
 })
 
+const advisory = { severity: "low", affected: "<1.0.0", summary: "For the table." }
+const draftAdvisory = async () => {
+  const { id } = await stack.call<{ id: string }>(owner, "POST", `${secretAgent}/advisories`, advisory)
+  return `/api/v1/advisories/${id}`
+}
+const noReport = "/api/v1/platform/abuse-reports/abr_01JD8K2Z4W5X6Y7Z8A9B0C1D2E"
+
 const rows: Readonly<Record<string, Row>> = {
   "GET /api/v1/meta": anyone(200, "/api/v1/meta"),
   "GET /.well-known/:service/signing-keys.json": anyone(200, "/.well-known/service/signing-keys.json"),
@@ -350,6 +357,101 @@ const rows: Readonly<Record<string, Row>> = {
     path: () => "/api/v1/review/acme/secret/1.0.0",
     body: () => ({ decision: "publish", reason: "For the table." })
   },
+  // A published version waits for no decision.
+  "GET /api/v1/review/:ns/:name/:version": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0"
+  },
+  "GET /api/v1/review/:ns/:name/:version/archive": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0/archive"
+  },
+  "POST /api/v1/review/:ns/:name/:version/claim": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0/claim"
+  },
+  "DELETE /api/v1/review/:ns/:name/:version/claim": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0/claim"
+  },
+  "GET /api/v1/user/held-versions": mine("/api/v1/user/held-versions", "agent:read"),
+  // One that is not held: 409 to those who publish.
+  "POST /api/v1/agents/:ns/:name/versions/:version/dispute": {
+    who: [401, 403, 404, 409, 409, 409, 404],
+    scopes: { "agent:publish": 409 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/versions/1.0.0/dispute`,
+    body: () => ({ reason: "For the table." })
+  },
+
+  "GET /api/v1/advisories": {
+    ...anyone(200, "/api/v1/advisories"),
+    scopes: { "agent:read": 200 },
+    staffTokens: [403, 200]
+  },
+  // A draft: read by staff in a session and by those who manage the agent.
+  "GET /api/v1/advisories/:id": {
+    who: [404, 404, 404, 404, 200, 200, 200],
+    scopes: { "agent:read": 200 },
+    staffTokens: [403, 404],
+    path: draftAdvisory
+  },
+  "POST /api/v1/agents/:ns/:name/advisories": {
+    who: [401, 403, 404, 404, 201, 201, 201],
+    scopes: { "agent:manage": 201 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/advisories`,
+    body: () => advisory
+  },
+  "PATCH /api/v1/advisories/:id": {
+    who: [401, 403, 404, 404, 200, 200, 200],
+    scopes: { "agent:manage": 200 },
+    staffTokens: [403, 404],
+    path: draftAdvisory,
+    body: () => ({ details: "For the table." })
+  },
+  "POST /api/v1/advisories/:id/publish": staffChanges(200, async () => `${await draftAdvisory()}/publish`),
+  "POST /api/v1/advisories/:id/withdraw": {
+    who: [401, 403, 404, 404, 200, 200, 200],
+    scopes: { "agent:manage": 200 },
+    staffTokens: [403, 404],
+    path: async () => `${await draftAdvisory()}/withdraw`,
+    body: () => ({ reason: "For the table." })
+  },
+  "GET /api/v1/agents/:ns/:name/versions/:version/rescans": readsSecret(() => `${secretAgent}/versions/1.0.0/rescans`),
+
+  // A version that is not there: 422 to those who may read the agent, and so report it.
+  "POST /api/v1/agents/:ns/:name/abuse-reports": {
+    who: [401, 403, 404, 422, 422, 422, 404],
+    scopes: { "user:profile": 404 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/abuse-reports`,
+    body: () => ({ version: "9.9.9", category: "other", text: "For the table." })
+  },
+  "GET /api/v1/user/abuse-reports": mine("/api/v1/user/abuse-reports", "user:profile"),
+  "GET /api/v1/platform/abuse-reports": staffReads("/api/v1/platform/abuse-reports"),
+  "POST /api/v1/platform/abuse-reports/:id/triage": staffChanges(404, () => `${noReport}/triage`, {
+    reason: "For the table."
+  }),
+  "POST /api/v1/platform/abuse-reports/:id/resolve": staffChanges(404, () => `${noReport}/resolve`, {
+    resolution: "dismissed",
+    reason: "For the table."
+  }),
+
+  "POST /api/v1/platform/ruleset-releases": staffChanges(201, () => "/api/v1/platform/ruleset-releases", {
+    notes: "For the table."
+  }),
+  "GET /api/v1/platform/ruleset-releases": staffReads("/api/v1/platform/ruleset-releases"),
+  "GET /api/v1/platform/ruleset-releases/:id": {
+    who: [401, 403, 403, 403, 403, 403, 404],
+    staffTokens: [404, 404],
+    path: () => "/api/v1/platform/ruleset-releases/rsr_01JD8K2Z4W5X6Y7Z8A9B0C1D2E"
+  },
+
   // A blocked version stays blocked.
   ...Object.fromEntries(
     ["quarantine", "release", "block"].map((action) => [

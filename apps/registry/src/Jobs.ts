@@ -2,7 +2,7 @@
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
-import { appendToLog, reattest, reconcileScans } from "@quickagents/scan"
+import { appendToLog, reattest, reconcileScans, sweepRuleset } from "@quickagents/scan"
 import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
@@ -67,6 +67,7 @@ export const CoreJobs = Layer.mergeAll(
   Reattest,
   watchdog("log.append", "2 seconds", appendToLog),
   job("scan.reconcile", minutely, reconcileScans),
+  watchdog("scan.ruleset_sweep", "5 seconds", sweepRuleset),
   job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),
   job("platform.sweep_idempotency_keys", hourly, Idempotency.sweepIdempotencyKeys),

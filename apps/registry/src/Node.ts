@@ -1,5 +1,16 @@
 /** A registry node: what it is made of, from the bottom up. */
-import { Agents, AgentsSql, Installs, migrations as catalogMigrations, Search, Versions } from "@quickagents/catalog"
+import {
+  AbuseReports,
+  Advisories,
+  Agents,
+  AgentsSql,
+  Installs,
+  migrations as catalogMigrations,
+  Reviews,
+  ReviewsSql,
+  Search,
+  Versions
+} from "@quickagents/catalog"
 import { Accounts, layer as IdentityLive, migrations as identityMigrations } from "@quickagents/identity"
 import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
 import {
@@ -30,6 +41,8 @@ import {
   JudgeLive,
   LogSql,
   migrations as scanMigrations,
+  RulesetReleases,
+  RulesetReleasesSql,
   ScanEntityLive,
   ScanStarterLive,
   SigningKeys,
@@ -77,12 +90,17 @@ const Platform = Layer.mergeAll(
 
 const Identity = Layer.mergeAll(Orgs.layer).pipe(Layer.provideMerge(IdentityLive), Layer.provideMerge(memberships))
 
-const Catalog = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pipe(
+const Catalog = Layer.mergeAll(Reviews.layer, Installs.layer, Search.layer, Advisories.layer, AbuseReports.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Versions.layer, ReviewsSql.layer)),
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive))
 )
 
-const Scan = Layer.mergeAll(SigningKeys.layer, JudgeLive)
+const Scan = Layer.mergeAll(
+  SigningKeys.layer,
+  JudgeLive,
+  Layer.provideMerge(RulesetReleases.layer, RulesetReleasesSql.layer)
+)
 
 const Log = TransparencyLog.layer.pipe(Layer.provideMerge(LogSql.layer))
 

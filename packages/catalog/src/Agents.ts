@@ -22,7 +22,7 @@ import { SqlClient } from "effect/sql"
 import type { Standing } from "./AgentsPolicy.ts"
 import { canKnow, canManage, canRead } from "./AgentsPolicy.ts"
 import type { AgentRow } from "./AgentsSql.ts"
-import { AgentsSql } from "./AgentsSql.ts"
+import { affecting, AgentsSql } from "./AgentsSql.ts"
 
 export const agentRecord = (row: AgentRow): Agent => ({
   id: row.id,
@@ -33,6 +33,7 @@ export const agentRecord = (row: AgentRow): Agent => ({
   builtin: row.builtin !== null,
   modes: row.modes ?? [],
   latestVersion: row.latestVersion,
+  ...affecting(row.advisories, row.latestVersion),
   retiredAt: row.retiredAt?.toISOString() ?? null,
   createdAt: row.createdAt.toISOString(),
   updatedAt: row.updatedAt.toISOString()
@@ -317,6 +318,10 @@ export class Agents extends Context.Service<
                   status === "scanning" || status === "needs_review" || status === "quarantined" || status === "blocked"
               )
               if (open !== undefined) return yield* new AgentInUse({ detail: `A version of the agent is ${open}` })
+              const matters = yield* Effect.orDie(rows.openMatters(agent.id))
+              if (matters.advisories) return yield* new AgentInUse({ detail: "Advisories on the agent exist" })
+              if (matters.abuseReports) return yield* new AgentInUse({ detail: "A report on the agent is open" })
+              if (matters.reviews) return yield* new AgentInUse({ detail: "A version of the agent is in review" })
               yield* Effect.orDie(states.length > 0 ? rows.bury(agent.id, at) : rows.remove(agent.id))
               yield* record(actor, "agent.delete", `${namespace}/${name}`, yield* orgOf(namespace), {
                 versions: states.length > 0

@@ -1,5 +1,7 @@
 /** Rows of agents and versions. State changes name the state they leave and write their event with them. */
+import { inRange } from "@quickagents/schema"
 import type {
+  AdvisoryNote,
   DsseEnvelope,
   Finding,
   Manifest,
@@ -14,6 +16,23 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Grant } from "./AgentsPolicy.ts"
 
+/** A published advisory beside the rows of its agent; which versions it affects is asked of `affecting`. */
+export interface PublishedAdvisory extends AdvisoryNote {
+  readonly affected: string
+}
+
+/** Of an agent's published advisories those that are about this version. */
+export const affecting = (
+  advisories: ReadonlyArray<PublishedAdvisory> | null,
+  version: string | null
+): { readonly advisories?: ReadonlyArray<AdvisoryNote> } => {
+  const found =
+    version === null
+      ? []
+      : (advisories ?? []).flatMap(({ affected, ...note }) => (inRange(affected, version) ? [note] : []))
+  return found.length === 0 ? {} : { advisories: found }
+}
+
 export interface AgentRow {
   readonly id: string
   readonly namespace: string
@@ -27,6 +46,7 @@ export interface AgentRow {
   readonly visibilityBefore: "public" | "private" | null
   readonly latestVersion: string | null
   readonly modes: ReadonlyArray<Mode> | null
+  readonly advisories: ReadonlyArray<PublishedAdvisory> | null
 }
 
 export interface VersionRow {
@@ -46,6 +66,7 @@ export interface VersionRow {
   readonly verdict: Verdict | null
   readonly findingCounts: Record<Severity, number> | null
   readonly holding: ReadonlyArray<Finding> | null
+  readonly advisories: ReadonlyArray<PublishedAdvisory> | null
   readonly signed: boolean
   readonly sourceKind: "upload" | "git"
   readonly sourceCommit: string | null
@@ -74,10 +95,13 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const one = <A>(rows: ReadonlyArray<A>): A | null => rows[0] ?? null
 
+  const advisories = `
+    (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'severity', w.severity, 'summary', w.summary, 'affected', w.affected) ORDER BY w.id)
+     FROM advisories w WHERE w.agent_id = a.id AND w.state = 'published') AS advisories`
   const agentColumns = sql.literal(`
     a.id, a.namespace, a.name, a.description, a.visibility, a.builtin, a.created_at, a.updated_at,
     a.retired_at, a.visibility_before,
-    latest.version AS latest_version, latest.manifest -> 'modes' AS modes`)
+    latest.version AS latest_version, latest.manifest -> 'modes' AS modes, ${advisories}`)
   const latestJoin = sql.literal(`
     LEFT JOIN LATERAL (
       SELECT version, manifest FROM versions v WHERE v.agent_id = a.id AND v.status = 'published' ORDER BY v.published_at DESC, v.id DESC LIMIT 1
@@ -85,7 +109,7 @@ const make = Effect.gen(function* () {
   const versionColumns = sql.literal(`
     v.id, v.agent_id, a.namespace, a.name, a.visibility, a.builtin, v.version, v.status, v.archive_digest, v.archive_bytes,
     v.manifest_schema_version, v.manifest, v.scan_status, v.verdict, v.finding_counts, v.holding, v.attestation IS NOT NULL AS signed,
-    v.source_kind, v.source_commit, v.submitted_by, coalesce(s.handle, 'deleted') AS submitter, v.created_at, v.published_at`)
+    v.source_kind, v.source_commit, v.submitted_by, coalesce(s.handle, 'deleted') AS submitter, v.created_at, v.published_at, ${advisories}`)
   const versionFrom = sql.literal(
     "versions v JOIN agents a ON a.id = v.agent_id LEFT JOIN accounts s ON s.id = v.submitted_by"
   )
@@ -116,6 +140,9 @@ const make = Effect.gen(function* () {
     agent,
     agentColumns,
     latestJoin,
+    versionColumns,
+    versionFrom,
+    advisories: sql.literal(advisories),
     readable,
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
@@ -207,6 +234,14 @@ const make = Effect.gen(function* () {
       sql<{ status: VersionStatus }>`SELECT DISTINCT status FROM versions WHERE agent_id = ${id}`.pipe(
         Effect.map((rows) => rows.map(({ status }) => status))
       ),
+    /** What stands open about the agent beside the state of its versions. */
+    openMatters: (id: string) =>
+      sql<{ advisories: boolean; abuseReports: boolean; reviews: boolean }>`
+        SELECT EXISTS (SELECT FROM advisories WHERE agent_id = ${id} AND state <> 'withdrawn') AS advisories,
+          EXISTS (SELECT FROM abuse_reports WHERE agent_id = ${id} AND state <> 'resolved') AS abuse_reports,
+          EXISTS (SELECT FROM reviews r JOIN versions v ON v.id = r.version_id WHERE v.agent_id = ${id} AND r.closed_at IS NULL) AS reviews`.pipe(
+        Effect.map(([row]) => row)
+      ),
     /** An agent that has versions leaves a tombstone that holds its name. */
     bury: (id: string, now: Date) =>
       sql`UPDATE agents SET deleted_at = ${now}, visibility = 'private', updated_at = ${now} WHERE id = ${id} AND deleted_at IS NULL`,
@@ -242,8 +277,6 @@ const make = Effect.gen(function* () {
         SELECT ${versionColumns}, count(*) OVER ()::integer AS total FROM ${versionFrom}
         WHERE v.agent_id = ${agentId} AND (${all}::boolean OR v.published_at IS NOT NULL)
         ORDER BY v.created_at DESC, v.id DESC LIMIT ${limit} OFFSET ${offset}`,
-    inReview: (limit: number) =>
-      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.status = 'needs_review' ORDER BY v.created_at, v.id LIMIT ${limit}`,
     holdsArchive: (digest: string) =>
       sql`SELECT 1 FROM versions WHERE archive_digest = ${digest} LIMIT 1`.pipe(
         Effect.map((rows) => rows.length === 1)

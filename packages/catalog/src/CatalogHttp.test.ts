@@ -25,7 +25,21 @@ import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import { gzipSync } from "node:zlib"
-import { Agents, AgentsSql, CatalogHttp, Installs, migrations, ScanStarter, Search, Versions } from "./index.ts"
+import {
+  AbuseReports,
+  Advisories,
+  Agents,
+  AgentsSql,
+  CatalogHttp,
+  GovernanceHttp,
+  Installs,
+  migrations,
+  Reviews,
+  ReviewsSql,
+  ScanStarter,
+  Search,
+  Versions
+} from "./index.ts"
 import { archiveOf, digestOf, manifestOf, packed as packedEntries } from "./testing/TestArchives.ts"
 
 class TestApi extends HttpApi.make("registry")
@@ -38,6 +52,7 @@ const standard = Settings.read({ environment: { DATABASE_URL: "postgres://test" 
 const settings: Settings.Values = {
   ...standard,
   "orgs.staff": "the-staff",
+  "review.fourEyes": [],
   "limits.anonymousPerMin": 100_000,
   "limits.authedBurstPerMin": 100_000,
   "limits.authedPerHour": 100_000,
@@ -59,7 +74,8 @@ const Objects = Layer.unwrap(
   })
 )
 
-const services = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pipe(
+const services = Layer.mergeAll(Reviews.layer, Installs.layer, Search.layer, Advisories.layer, AbuseReports.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Versions.layer, ReviewsSql.layer)),
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, NotedStarts, Orgs.layer)),
   Layer.provideMerge(Identity.layer),
@@ -74,7 +90,7 @@ const services = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pi
 )
 
 const routes = HttpApiBuilder.layer(TestApi).pipe(
-  Layer.provide(CatalogHttp),
+  Layer.provide([CatalogHttp, GovernanceHttp]),
   Layer.provide([Identity.authentication, Idempotency.layer]),
   Layer.provideMerge(HttpEdge.layer(TestApi))
 )

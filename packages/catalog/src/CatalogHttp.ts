@@ -5,6 +5,7 @@ import { Effect, Layer, Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { agentRecord, Agents } from "./Agents.ts"
 import { Installs } from "./Installs.ts"
+import { Reviews } from "./Reviews.ts"
 import { Search } from "./Search.ts"
 import { Versions } from "./Versions.ts"
 
@@ -96,8 +97,9 @@ const PlatformHttp = HttpApiBuilder.group(
   "platform",
   Effect.fnUntraced(function* (handlers) {
     const versions = yield* Versions
+    const reviews = yield* Reviews
     const moderate =
-      (decision: "quarantine" | "release" | "block") =>
+      (decision: "quarantine" | "block") =>
       ({
         params,
         payload
@@ -108,23 +110,10 @@ const PlatformHttp = HttpApiBuilder.group(
         asActor((actor) => versions.moderate(actor, params.ns, params.name, payload.version, decision, payload.reason))
     return handlers
       .handle("quarantine", moderate("quarantine"))
-      .handle("release", moderate("release"))
-      .handle("block", moderate("block"))
-  })
-)
-
-const ReviewHttp = HttpApiBuilder.group(
-  CoreApi,
-  "review",
-  Effect.fnUntraced(function* (handlers) {
-    const versions = yield* Versions
-    return handlers
-      .handle("queue", () => asActor((actor) => Effect.map(versions.reviewQueue(actor), (items) => ({ items }))))
-      .handle("decide", ({ params, payload }) =>
-        asActor((actor) =>
-          versions.review(actor, params.ns, params.name, params.version, payload.decision, payload.reason)
-        )
+      .handle("release", ({ params, payload }) =>
+        asActor((actor) => reviews.release(actor, params.ns, params.name, payload.version, payload.reason))
       )
+      .handle("block", moderate("block"))
   })
 )
 
@@ -151,11 +140,4 @@ const SearchHttp = HttpApiBuilder.group(
   })
 )
 
-export const CatalogHttp = Layer.mergeAll(
-  SearchHttp,
-  AgentReadsHttp,
-  AgentChangesHttp,
-  InstallsHttp,
-  PlatformHttp,
-  ReviewHttp
-)
+export const CatalogHttp = Layer.mergeAll(SearchHttp, AgentReadsHttp, AgentChangesHttp, InstallsHttp, PlatformHttp)

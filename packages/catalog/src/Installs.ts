@@ -17,7 +17,8 @@ import type { Account, Install, Manifest, PutInstall, Severity, VersionStatus } 
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
-import { AgentsSql } from "./AgentsSql.ts"
+import { affecting, AgentsSql } from "./AgentsSql.ts"
+import type { PublishedAdvisory } from "./AgentsSql.ts"
 
 interface Row {
   readonly namespace: string
@@ -32,6 +33,7 @@ interface Row {
   readonly acceptedUnsigned: boolean
   readonly acceptedUnscanned: boolean
   readonly latestVersion: string | null
+  readonly advisories: ReadonlyArray<PublishedAdvisory> | null
   readonly installedAt: Date
   readonly updatedAt: Date
   readonly total: number
@@ -60,6 +62,7 @@ const recordOf = (row: Row): Install =>
           ? {}
           : { verdict: row.scanStatus === "scanned" ? ("scanned" as const) : ("unscanned" as const) }),
         ...(row.scanStatus === "scanned" && row.findingCounts !== null ? { findingCounts: row.findingCounts } : {}),
+        ...affecting(row.advisories, row.version),
         signed: row.signed,
         quarantineState: quarantineStates[row.status],
         installedAt: row.installedAt.toISOString(),
@@ -108,7 +111,7 @@ export class Installs extends Context.Service<
           SELECT a.namespace, a.name, a.deleted_at IS NULL AND ${rows.readableBy(accountId)} AS readable, v.version, v.status, v.scan_status, v.manifest,
             v.attestation IS NOT NULL AS signed, v.finding_counts, i.accepted_unsigned, i.accepted_unscanned, i.installed_at, i.updated_at,
             (SELECT version FROM versions l WHERE l.agent_id = a.id AND l.status = 'published' ORDER BY l.published_at DESC, l.id DESC LIMIT 1) AS latest_version,
-            count(*) OVER ()::integer AS total
+            ${rows.advisories}, count(*) OVER ()::integer AS total
           FROM installs i JOIN agents a ON a.id = i.agent_id JOIN versions v ON v.id = i.version_id
           WHERE i.account_id = ${accountId} AND (${agentId}::text IS NULL OR i.agent_id = ${agentId})
           ORDER BY i.updated_at DESC, i.agent_id LIMIT ${limit} OFFSET ${offset}`)

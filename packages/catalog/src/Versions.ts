@@ -41,7 +41,7 @@ import type { SeenAgent } from "./Agents.ts"
 import { Agents } from "./Agents.ts"
 import { canManage, canPublish, canRead, seesPipeline } from "./AgentsPolicy.ts"
 import type { StageEvent, VersionRow } from "./AgentsSql.ts"
-import { AgentsSql } from "./AgentsSql.ts"
+import { affecting, AgentsSql } from "./AgentsSql.ts"
 import { readArchiveHead } from "./ArchiveHead.ts"
 import { ScanStarter } from "./ScanStarter.ts"
 
@@ -73,7 +73,7 @@ const terminal: ReadonlyArray<VersionStatus> = ["needs_review", "published", "qu
 
 const refOf = (row: Pick<VersionRow, "namespace" | "name" | "version">) => `${row.namespace}/${row.name}@${row.version}`
 
-const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boolean): AgentVersion => ({
+export const versionRecord = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boolean): AgentVersion => ({
   id: row.id,
   namespace: row.namespace,
   name: row.name,
@@ -85,6 +85,7 @@ const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boole
   ...(row.findingCounts === null ? {} : { findingCounts: row.findingCounts }),
   // Of what holds a version only those learn who can mend it.
   ...(row.holding === null || !all ? {} : { holding: row.holding }),
+  ...affecting(row.advisories, row.version),
   signed: row.signed,
   archive: {
     digest: row.archiveDigest,
@@ -182,7 +183,7 @@ export class Versions extends Context.Service<
       decision: "quarantine" | "release" | "block",
       reason: string
     ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
-    readonly reviewQueue: (actor: Account) => Effect.Effect<ReadonlyArray<AgentVersion>, Forbidden>
+    /** The decision alone; who may take it when is asked by `Reviews`. */
     readonly review: (
       actor: Account,
       ns: string,
@@ -222,7 +223,7 @@ export class Versions extends Context.Service<
       })
       const show = Effect.fnUntraced(function* (row: VersionRow, all: boolean) {
         const stages = yield* Effect.orDie(rows.stageEvents([row.id]))
-        return record(
+        return versionRecord(
           row,
           stages.map(({ data }) => data),
           all
@@ -452,7 +453,12 @@ export class Versions extends Context.Service<
           // A page past the end has no row that could tell the total.
           const [counted] =
             found.length > 0 || offset === 0 ? found : yield* Effect.orDie(rows.versions(agent.id, all, 0, 1))
-          return { items: found.map((row) => record(row, of(row.id), all)), total: counted?.total ?? 0, offset, limit }
+          return {
+            items: found.map((row) => versionRecord(row, of(row.id), all)),
+            total: counted?.total ?? 0,
+            offset,
+            limit
+          }
         }),
         get: Effect.fnUntraced(function* (viewer, ns, name, version) {
           const { all, row } = yield* find(viewer, ns, name, version)
@@ -534,18 +540,6 @@ export class Versions extends Context.Service<
                 { reason }
               )
           }
-        }),
-        reviewQueue: Effect.fnUntraced(function* (actor) {
-          if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })
-          const found = yield* Effect.orDie(rows.inReview(200))
-          const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
-          return found.map((row) =>
-            record(
-              row,
-              stages.filter(({ versionId }) => versionId === row.id).map(({ data }) => data),
-              true
-            )
-          )
         }),
         review: Effect.fnUntraced(function* (actor, ns, name, version, decision, reason) {
           if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })

@@ -162,6 +162,14 @@ export const table = {
   "judge.apiKey": setting("Key of the judge", null as string | null, optional(text), true),
   "scan.clamd": setting("clamd: host:port or unix:/path", null as string | null, optional(text)),
   "scan.osvUrl": setting("OSV API that answers vulnerability queries", null as string | null, optional(url)),
+  "review.fourEyes": setting(
+    "Severities of which a held version needs two reviewers to be published; empty asks for one",
+    ["high", "critical"] as ReadonlyArray<string>,
+    (value) => list(value).map(oneOf("info", "low", "medium", "high", "critical"))
+  ),
+  "review.hours.critical": setting("Hours until a review with a critical finding is due", 4, integer(1, 10_000)),
+  "review.hours.high": setting("Hours until a review with a high finding is due", 24, integer(1, 10_000)),
+  "review.hours.other": setting("Hours until any other review is due", 72, integer(1, 10_000)),
   "queue.workers": setting("Scans that one node runs at once", 1, integer(1, 64)),
   "audit.retentionDays": setting("Days that audit entries are kept; 0 keeps all", 400, integer(0, 100_000)),
   "limits.archiveMaxBytes": setting("Release archive, compressed bytes", 10 * MiB, integer(1)),
@@ -177,6 +185,7 @@ export const table = {
     optional(integer(0))
   ),
   "limits.versionsPerDay": setting("Versions of one agent in 24 hours", 20, integer(1)),
+  "limits.abuseReportsPerDay": setting("Abuse reports of an account in 24 hours", 10, integer(1)),
   "limits.repoQuotaBytes": setting("Git repository of an agent", 100 * MiB, integer(1)),
   "limits.repoWarnBytes": setting("Repository size from which a push is warned", 25 * MiB, integer(1)),
   "limits.repoMaxBlobBytes": setting("A file in a repository", 25 * MiB, integer(1)),

@@ -37,14 +37,14 @@ const idleMs = 60_000
 /** Scans that one sweep looks at; the rest is the next one's. */
 const batch = 200
 
-const clamdOf = (address: string | null): ClamdAddress | undefined => {
+export const clamdOf = (address: string | null): ClamdAddress | undefined => {
   if (address === null) return undefined
   if (address.startsWith("unix:")) return { path: address.slice("unix:".length) }
   const at = address.lastIndexOf(":")
   return { host: address.slice(0, at), port: Number(address.slice(at + 1)) }
 }
 
-const limitsOf = (settings: Settings.Values): ArchiveLimits => ({
+export const archiveLimits = (settings: Settings.Values): ArchiveLimits => ({
   ...defaultArchiveLimits,
   archiveMaxBytes: settings["limits.archiveMaxBytes"],
   archiveMaxFiles: settings["limits.archiveMaxFiles"],
@@ -128,7 +128,7 @@ export const scanVersion = Effect.fnUntraced(
     if (!finished.has("S1")) yield* tell("S1", "running", yield* now)
     const stored = yield* Effect.orDie((yield* ObjectStore).get(version.archiveDigest))
     const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
-    const opened = yield* archiveStage(archive, limitsOf(settings))
+    const opened = yield* archiveStage(archive, archiveLimits(settings))
     if (!finished.has("S1")) yield* keep(opened.result)
 
     const { pkg } = opened

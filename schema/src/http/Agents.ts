@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { Multipart } from "effect/http"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AdvisoryNote } from "../Advisory.ts"
 import { Authenticated, Idempotent, Identified } from "../Callers.ts"
 import {
   AgentId,
@@ -63,6 +64,8 @@ export const Agent = Schema.Struct({
   builtin: Schema.Boolean,
   modes: Schema.Array(Mode),
   latestVersion: Schema.NullOr(Version),
+  /** Published advisories that affect the latest version; absent when there is none. */
+  advisories: Schema.optionalKey(Schema.Array(AdvisoryNote)),
   /** Set while the agent is retired: private, and closed to submissions. */
   retiredAt: Schema.NullOr(Timestamp),
   createdAt: Timestamp,
@@ -117,6 +120,8 @@ export const AgentVersion = Schema.Struct({
   findingCounts: Schema.optionalKey(Schema.Record(Severity, Schema.Int)),
   /** What holds a version in review or blocked it; shown to those who may publish it. */
   holding: Schema.optionalKey(Schema.Array(Finding)),
+  /** Published advisories that affect this version; absent when there is none. */
+  advisories: Schema.optionalKey(Schema.Array(AdvisoryNote)),
   signed: Schema.Boolean,
   archive: Schema.Struct({ digest: Digest, bytes: Schema.Int, href: Schema.String }),
   manifest: Schema.NullOr(Manifest),

@@ -1,6 +1,7 @@
 /** What an account has installed and starred. Spec: Other records, Account install; Registry core routes. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AdvisoryNote } from "../Advisory.ts"
 import { Authenticated } from "../Callers.ts"
 import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version } from "../Ids.ts"
 import { Capabilities } from "../Manifest.ts"
@@ -23,6 +24,8 @@ export const ReadableInstall = Schema.Struct({
   /** Absent while the scan is pending. */
   verdict: Schema.optionalKey(Schema.Literals(["scanned", "unscanned"])),
   findingCounts: Schema.optionalKey(Schema.Record(Severity, Schema.Int)),
+  /** Published advisories that affect the installed version; absent when there is none. */
+  advisories: Schema.optionalKey(Schema.Array(AdvisoryNote)),
   signed: Schema.Boolean,
   quarantineState: Schema.Literals(["none", "quarantined", "blocked", "yanked"]),
   installedAt: Timestamp,

@@ -5,13 +5,14 @@ import { agentPage } from "./pages/agent.js"
 import { agentsPage } from "./pages/agents.js"
 import { creditsPage } from "./pages/credits.js"
 import { homePage } from "./pages/home.js"
+import { reviewPage, reviewsPage } from "./pages/review.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
 import { tokensPage } from "./pages/tokens.js"
 
 const main = document.getElementById("main")
 
-/** Pattern, page, title; `signedIn` pages ask for a sign-in first. */
+/** Pattern, page, title; `signedIn` pages ask for a sign-in first, and `staff` ones are in the bar of staff alone. */
 const routes = [
   { pattern: /^\/$/, page: homePage, title: "Home" },
   { pattern: /^\/agents$/, page: agentsPage, title: "Agents", nav: "/agents" },
@@ -19,6 +20,8 @@ const routes = [
   { pattern: /^\/runs$/, page: runsPage, title: "My runs", nav: "/runs", signedIn: true },
   { pattern: /^\/runs\/([^/]+)$/, page: runPage, title: "Run", signedIn: true },
   { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
+  { pattern: /^\/review$/, page: reviewsPage, title: "Review", nav: "/review", signedIn: true, staff: true },
+  { pattern: /^\/review\/([^/]+)\/([^/]+)\/([^/]+)$/, page: reviewPage, title: "Review", signedIn: true },
   { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true }
 ]
 
@@ -33,7 +36,12 @@ const signOut = async () => {
 }
 
 const showShell = (path) => {
-  const items = routes.filter((route) => route.nav !== undefined && (!route.signedIn || state.profile !== null))
+  const items = routes.filter(
+    (route) =>
+      route.nav !== undefined &&
+      (!route.signedIn || state.profile !== null) &&
+      (!route.staff || state.profile?.staff === true)
+  )
   document
     .getElementById("nav")
     .replaceChildren(

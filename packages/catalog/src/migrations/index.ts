@@ -1,5 +1,6 @@
 import type { Database } from "@quickagents/platform"
 import catalog from "./2026112130_catalog.ts"
+import govern from "./2026112240_govern.ts"
 import lifecycle from "./2026112160_lifecycle.ts"
 import search from "./2026112170_search.ts"
 import searchFacets from "./2026112270_search_facets.ts"
@@ -8,5 +9,6 @@ export const migrations: Database.Migrations = {
   "2026112130_catalog": catalog,
   "2026112160_lifecycle": lifecycle,
   "2026112170_search": search,
+  "2026112240_govern": govern,
   "2026112270_search_facets": searchFacets
 }
