@@ -69,6 +69,27 @@ export const AgentRef = Schema.String.check(
   })
 )
 
+/**
+ * A range as npm writes it: `^1.2`, `~1.2.3`, `1.x`, `>=1.0.0 <2.0.0`, `*`. It means the version of highest precedence
+ * that is published: none that is yanked, quarantined or blocked, and no prerelease unless the range names one.
+ */
+export const VersionRange = Schema.String.check(Schema.isPattern(/^[0-9A-Za-z.+\-^~<>=*| ]{1,128}$/u)).pipe(
+  Schema.annotate({ description: "Version range as npm writes it", examples: ["^1.2"] })
+)
+
+/** An exact version, also a yanked one, or a range. */
+export const VersionOrRange = Schema.Union([Version, VersionRange])
+
+/** `ns/name@range`: the newest published release in the range. */
+export const AgentRangeRef = Schema.String.check(
+  Schema.isPattern(/^[a-z0-9-]{1,39}\/[a-z0-9-]{1,64}@[0-9A-Za-z.+\-^~<>=*| ]{1,128}$/u)
+).pipe(
+  Schema.annotate({
+    description: "ns/name@range for the newest published release in a version range",
+    examples: ["acme/meeting-notes@^1.2"]
+  })
+)
+
 export const Credits = Schema.Int.pipe(Schema.annotate({ description: "Whole credits" }))
 
 /** A limit that is clamped, never refused: above `max` it is `max`, under 1 it is `standard`. Spec: Registry-wide limits, rule 1. */

@@ -1,5 +1,14 @@
 /** A registry node: what it is made of, from the bottom up. */
-import { Agents, AgentsSql, Installs, migrations as catalogMigrations, Search, Versions } from "@quickagents/catalog"
+import {
+  Agents,
+  AgentsSql,
+  Forks,
+  Installs,
+  migrations as catalogMigrations,
+  Search,
+  Transfers,
+  Versions
+} from "@quickagents/catalog"
 import { Accounts, layer as IdentityLive, migrations as identityMigrations } from "@quickagents/identity"
 import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
 import {
@@ -75,7 +84,7 @@ const Platform = Layer.mergeAll(
 
 const Identity = Layer.mergeAll(Orgs.layer).pipe(Layer.provideMerge(IdentityLive), Layer.provideMerge(memberships))
 
-const Catalog = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pipe(
+const Catalog = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer, Forks.layer, Transfers.layer).pipe(
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive))
 )

@@ -25,7 +25,18 @@ import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import { gzipSync } from "node:zlib"
-import { Agents, AgentsSql, CatalogHttp, Installs, migrations, ScanStarter, Search, Versions } from "./index.ts"
+import {
+  Agents,
+  AgentsSql,
+  CatalogHttp,
+  Forks,
+  Installs,
+  migrations,
+  ScanStarter,
+  Search,
+  Transfers,
+  Versions
+} from "./index.ts"
 import { archiveOf, digestOf, manifestOf, packed as packedEntries } from "./testing/TestArchives.ts"
 
 class TestApi extends HttpApi.make("registry")
@@ -59,7 +70,7 @@ const Objects = Layer.unwrap(
   })
 )
 
-const services = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pipe(
+const services = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer, Forks.layer, Transfers.layer).pipe(
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, NotedStarts, Orgs.layer)),
   Layer.provideMerge(Identity.layer),
@@ -176,6 +187,7 @@ const concluded = Effect.fnUntraced(function* (id: string, name: string, version
       id,
       {
         status: to,
+        scanStatus: "scanned",
         manifest: manifestOf(name, version),
         manifestSchemaVersion: 2,
         verdict: "clean",

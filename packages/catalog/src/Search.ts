@@ -4,6 +4,7 @@ import type { Account, CapabilityKind, Mode, SearchAnswer, Verdict } from "@quic
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { agentRecord } from "./Agents.ts"
+import { readerOf } from "./AgentsPolicy.ts"
 import type { AgentRow } from "./AgentsSql.ts"
 import { AgentsSql } from "./AgentsSql.ts"
 
@@ -42,10 +43,10 @@ export class Search extends Context.Service<
           const q = (query.q ?? "").trim()
           // A name with its namespace is a name too.
           const [namespace, name] = q.includes("/") ? q.toLowerCase().split("/", 2) : ["", ""]
-          const readsPrivate = viewer !== null && (viewer.scopes === "all" || viewer.scopes.has("agent:read"))
+          const reader = readerOf(viewer)
           const matches = sql`
             FROM agent_search s JOIN agents a ON a.id = s.agent_id WHERE ${sql.and([
-              rows.readable(viewer?.accountId ?? null, readsPrivate),
+              rows.readable(reader.accountId, reader.privateToo),
               rows.notSuspended,
               ...(q === ""
                 ? []
@@ -70,7 +71,7 @@ export class Search extends Context.Service<
               }) AS place
               ${matches} ORDER BY place LIMIT ${limit} OFFSET ${offset}
             )
-            SELECT ${rows.agentColumns} FROM page JOIN agents a ON a.id = page.agent_id ${rows.latestJoin} ORDER BY page.place`
+            SELECT ${rows.agentColumns} FROM page JOIN agents a ON a.id = page.agent_id ${rows.latestJoin} ${rows.sourceJoin(reader)} ORDER BY page.place`
           const counts = sql<Counted>`
             WITH matched AS MATERIALIZED (SELECT s.modes, s.capabilities, s.namespace, s.verdict, s.license ${matches})
             SELECT 'total' AS facet, '' AS value, count(*)::integer AS count FROM matched

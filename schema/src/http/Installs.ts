@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated } from "../Callers.ts"
-import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version } from "../Ids.ts"
+import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version, VersionOrRange } from "../Ids.ts"
 import { Capabilities } from "../Manifest.ts"
 import { Blocked, InstallConsentRequired, NotFound, VersionNotPublished, VersionQuarantined } from "../Problems.ts"
 import { Severity } from "../ScanReport.ts"
@@ -25,6 +25,8 @@ export const ReadableInstall = Schema.Struct({
   findingCounts: Schema.optionalKey(Schema.Record(Severity, Schema.Int)),
   signed: Schema.Boolean,
   quarantineState: Schema.Literals(["none", "quarantined", "blocked", "yanked"]),
+  /** For people to see: that the installed version is yanked. */
+  warnings: Schema.Array(Schema.String),
   installedAt: Timestamp,
   updatedAt: Timestamp
 }).annotate({ identifier: "ReadableInstall" })
@@ -38,7 +40,8 @@ export const Install = Schema.Union([ReadableInstall, UnreadableInstall]).annota
 export type Install = typeof Install.Type
 
 export const PutInstall = Schema.Struct({
-  version: Version,
+  /** A range installs the newest published version in it. */
+  version: VersionOrRange,
   /** Capabilities that the person was shown and accepts, each as `capabilityList` writes it. */
   acceptCapabilities: Schema.Array(Schema.String.check(Schema.isMaxLength(400))).check(Schema.isMaxLength(1_000)),
   acceptUnsigned: Schema.optionalKey(Schema.Boolean),

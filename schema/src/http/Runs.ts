@@ -3,7 +3,18 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated, Idempotent, Identified } from "../Callers.ts"
 import { Reason, RunnerReceipt, Step } from "../Envelope.ts"
-import { AgentRef, Credits, Digest, Handle, IdempotencyKey, InputId, ReleaseRef, RunId, Timestamp } from "../Ids.ts"
+import {
+  AgentRangeRef,
+  AgentRef,
+  Credits,
+  Digest,
+  Handle,
+  IdempotencyKey,
+  InputId,
+  ReleaseRef,
+  RunId,
+  Timestamp
+} from "../Ids.ts"
 import { Mode } from "../Manifest.ts"
 import {
   BrowserPublicWeb,
@@ -113,6 +124,8 @@ export const Run = Schema.Struct({
   voice: Schema.NullOr(Schema.Struct({ digest: Digest })),
   /** AI Review scans of the run's inputs. */
   inputReview: Schema.Int,
+  /** Only in the answer to its creation, and only when there are any: for people to see, such as that the pinned version is yanked. */
+  warnings: Schema.optionalKey(Schema.Array(Schema.String)),
   /** True on a staff read: task, intake, receipt and error are empty. */
   withheld: Schema.optionalKey(Schema.Literal(true))
 }).annotate({ identifier: "Run", description: "A hosted run" })
@@ -121,7 +134,7 @@ export type Run = typeof Run.Type
 const KiB64 = 65_536
 
 export const CreateRun = Schema.Struct({
-  ref: AgentRef,
+  ref: Schema.Union([AgentRef, AgentRangeRef]),
   task: Schema.optionalKey(
     Schema.String.pipe(Schema.annotate({ description: `The text the agent receives, at most ${KiB64} bytes` }))
   ),

@@ -242,6 +242,12 @@ const routes = HttpRouter.use((router) =>
       const account = yield* identify(headers["authorization"], address)
       const name = (params["repo"] ?? "").replace(/\.git$/, "")
       const agent = yield* permit(service, account, params["ns"] ?? "", name)
+      // A repository that is opened now would be in the way of the one that is copied.
+      if (agent.forkState === "copying")
+        return yield* new GitRefused({
+          status: 403,
+          message: "This fork is still being copied; try again in a moment."
+        })
       // Git asks with an empty request of four bytes first whether a large one would be let in.
       const isPush = path === "git-receive-pack" && headers["content-length"] !== "4"
       if (isPush) {
