@@ -1,7 +1,7 @@
 /**
  * Forks: a new agent that starts with the source of another's published
  * versions. The request writes the agent's row, which says what is to be
- * copied; `CopyForks.ts` copies it. Spec: Other records; Other states; Errors,
+ * copied; `CopyForks.ts` copies it, on this node at once or wherever its job runs. Spec: Other records; Other states; Errors,
  * registry core.
  */
 import { Orgs } from "@quickagents/orgs"
@@ -16,12 +16,13 @@ import type {
   PrivateAgentCap,
   Validation
 } from "@quickagents/schema"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, FiberHandle, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { agentPlaces } from "./AgentPlaces.ts"
 import { agentRecord, Agents } from "./Agents.ts"
 import { readerOf } from "./AgentsPolicy.ts"
 import { AgentsSql } from "./AgentsSql.ts"
+import { copyForks } from "./CopyForks.ts"
 
 export class Forks extends Context.Service<
   Forks,
@@ -47,6 +48,8 @@ export class Forks extends Context.Service<
       const audit = yield* Audit.Audit
       const places = yield* agentPlaces
       const transaction = Database.transaction(yield* SqlClient.SqlClient)
+      const services = yield* Effect.context<Effect.Services<typeof copyForks>>()
+      const copying = yield* FiberHandle.make()
 
       return Forks.of({
         fork: Effect.fnUntraced(function* (actor, ns, name, request) {
@@ -100,7 +103,10 @@ export class Forks extends Context.Service<
               })
             })
           )
-          return agentRecord((yield* Effect.orDie(rows.agent(readerOf(actor), to.namespace, to.name)))!)
+          const fork = agentRecord((yield* Effect.orDie(rows.agent(readerOf(actor), to.namespace, to.name)))!)
+          // So that nobody waits for the watchdog, which copies what this node does not.
+          yield* FiberHandle.run(copying, Effect.provideContext(copyForks, services), { onlyIfMissing: true })
+          return fork
         })
       })
     })
