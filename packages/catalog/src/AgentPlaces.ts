@@ -43,7 +43,7 @@ export const agentPlaces = Effect.gen(function* () {
     if (visibility === "private") yield* privateCap(namespace.handle)
   })
 
-  /** `own` may take a former name of its own back. */
+  /** `own`, the agent that gets the name, may take a former name back and is not mistaken for itself. */
   const freeName = Effect.fnUntraced(function* (actor: Account, { name, namespace }: Place, own?: string) {
     const path = `${namespace.handle}/${name}`
     const holder = yield* Effect.orDie(rows.nameHeld(namespace.handle, name))
@@ -60,7 +60,7 @@ export const agentPlaces = Effect.gen(function* () {
     const other = mistakenFor(
       name,
       yield* Effect.orDie(
-        rows.mistakable(namespace.handle, name, { installs: popularInstalls, many: veryPopularInstalls })
+        rows.mistakable(namespace.handle, name, { installs: popularInstalls, many: veryPopularInstalls, own })
       )
     )
     if (other !== undefined) {

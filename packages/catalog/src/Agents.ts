@@ -285,7 +285,9 @@ export class Agents extends Context.Service<
         }),
         patch: Effect.fnUntraced(function* (actor, namespace, name, change) {
           const { agent, standing } = yield* known(actor, namespace, name)
-          if (!canManage(standing) && !(actor.staff && change.builtin !== undefined)) return yield* new NotFound({})
+          // Staff says what is built in and, of agents of others, nothing else.
+          const asStaff = actor.staff && Object.keys(change).join() === "builtin"
+          if (!canManage(standing) && !asStaff) return yield* new NotFound({})
           if (change.builtin !== undefined) {
             if (!actor.staff || actor.credential.kind !== "session") {
               return yield* new Forbidden({ detail: "Only platform staff says what is built in" })

@@ -260,15 +260,19 @@ const make = Effect.gen(function* () {
      * Public agents of other namespaces that `name` may be taken for: those with at least `installs` that look the
      * same (`same`), and those with at least `many` of about its length. Most installed first.
      */
-    mistakable: (namespace: string, name: string, { installs, many }: { installs: number; many: number }) =>
+    mistakable: (
+      namespace: string,
+      name: string,
+      { installs, many, own }: { readonly installs: number; readonly many: number; readonly own: string | undefined }
+    ) =>
       sql<{ namespace: string; name: string; same: boolean }>`
         (SELECT namespace, name, true AS same FROM agents
           WHERE skeleton = name_skeleton(${name}) AND installs >= ${installs}
-            AND namespace <> ${namespace} AND name <> ${name} AND visibility = 'public' AND deleted_at IS NULL
+            AND namespace <> ${namespace} AND name <> ${name} AND id IS DISTINCT FROM ${own ?? null}::text AND visibility = 'public' AND deleted_at IS NULL
           ORDER BY installs DESC LIMIT 1)
         UNION ALL (SELECT namespace, name, false FROM agents
           WHERE installs >= ${many} AND length(name) BETWEEN ${name.length - 1}::integer AND ${name.length + 1}::integer
-            AND namespace <> ${namespace} AND name <> ${name} AND visibility = 'public' AND deleted_at IS NULL
+            AND namespace <> ${namespace} AND name <> ${name} AND id IS DISTINCT FROM ${own ?? null}::text AND visibility = 'public' AND deleted_at IS NULL
           ORDER BY installs DESC LIMIT 10000)`,
     /** Under the lock of the agent: what a change may not rest on an earlier look for. */
     lockedAgent: (id: string) =>

@@ -48,7 +48,9 @@ const filesOf = Effect.fnUntraced(function* ({ archiveDigest, version }: CopiedV
   if (Result.isFailure(opened))
     return yield* new CopyImpossible({ detail: `The archive of ${version} cannot be opened any more` })
   // What a package is packed without.
-  return opened.success.files.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")))
+  return opened.success.files.filter(
+    ({ path }) => !path.split("/").some((part) => part.startsWith(".") || part === "node_modules")
+  )
 })
 
 /** The files with the fork's own name in the manifest, comments and order kept. */
@@ -83,10 +85,9 @@ const pack = (files: Files) =>
   )
 
 /** As many versions before the forked one as a repository holds without a warning. */
-const affordable = ([forked, ...before]: ReadonlyArray<CopiedVersion>, maxBytes: number) => {
-  let bytes = forked?.archiveBytes ?? 0
-  const kept = before.findIndex((version) => (bytes += version.archiveBytes) > maxBytes)
-  return [...(forked === undefined ? [] : [forked]), ...(kept === -1 ? before : before.slice(0, kept))]
+const affordable = (versions: ReadonlyArray<CopiedVersion>, maxBytes: number) => {
+  let bytes = 0
+  return versions.filter(({ archiveBytes }, index) => (bytes += archiveBytes) <= maxBytes || index === 0)
 }
 
 const conclude = Effect.fnUntraced(function* (

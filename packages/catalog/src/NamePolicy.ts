@@ -25,10 +25,7 @@ const ofThePlatform: ReadonlySet<string> = new Set([
   "quickagents",
   "registry",
   "root",
-  "security",
   "staff",
-  "support",
-  "system",
   "undefined",
   "verified"
 ])

@@ -3,18 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated, Idempotent, Identified } from "../Callers.ts"
 import { Reason, RunnerReceipt, Step } from "../Envelope.ts"
-import {
-  AgentRangeRef,
-  AgentRef,
-  Credits,
-  Digest,
-  Handle,
-  IdempotencyKey,
-  InputId,
-  ReleaseRef,
-  RunId,
-  Timestamp
-} from "../Ids.ts"
+import { AgentRef, Credits, Digest, Handle, IdempotencyKey, InputId, ReleaseRef, RunId, Timestamp } from "../Ids.ts"
 import { Mode } from "../Manifest.ts"
 import {
   BrowserPublicWeb,
@@ -134,7 +123,7 @@ export type Run = typeof Run.Type
 const KiB64 = 65_536
 
 export const CreateRun = Schema.Struct({
-  ref: Schema.Union([AgentRef, AgentRangeRef]),
+  ref: AgentRef,
   task: Schema.optionalKey(
     Schema.String.pipe(Schema.annotate({ description: `The text the agent receives, at most ${KiB64} bytes` }))
   ),

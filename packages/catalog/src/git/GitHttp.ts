@@ -155,7 +155,11 @@ const routes = HttpRouter.use((router) =>
     ) {
       if (service === "git-upload-pack") {
         const reader = account !== null && holds(account, "repo:read") ? account : null
-        const seen = reader === null ? agents.seen(null, ns, name) : agents.known(reader, ns, name)
+        const seen =
+          reader === null
+            ? agents.seen(null, ns, name)
+            : // By a name that it had before, what is public is read by all alike.
+              Effect.catchTag(agents.known(reader, ns, name), "NotFound", () => agents.seen(null, ns, name))
         return yield* Effect.mapError(seen, () =>
           account === null
             ? unauthorized("Sign in with a personal access token as the password.")
