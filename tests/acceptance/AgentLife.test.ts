@@ -4,6 +4,7 @@ import { DirectoryObjectStore } from "@quickagents/platform"
 import type { Agent, AgentVersion, Install, Run } from "@quickagents/schema"
 import { Effect, Layer } from "effect"
 import { execFileSync } from "node:child_process"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
@@ -217,7 +218,7 @@ describe("a fork", () => {
 
     await publish(stack, ada, scriptedAgent("ada/source", "1.0.0"))
     await forkOf(olli, "ada/source", { namespace: "olli" })
-    await copied(olli, "olli/source")
+    const { id } = await copied(olli, "olli/source")
     await stack.call(ada, "DELETE", `${agents}/ada/source?confirm=source`)
     await stack.call(ada, "DELETE", `${agents}/acme/hidden?confirm=hidden`)
     expect(await from(null, "olli/source")).toEqual({
@@ -227,6 +228,11 @@ describe("a fork", () => {
       available: false
     })
     expect(await from(ada, "ada/hidden")).toEqual(nothing)
+
+    const repository = join(stack.directory, "git", `${id}.git`)
+    expect(existsSync(repository)).toBe(true)
+    await stack.call(olli, "DELETE", `${agents}/olli/source`)
+    expect(existsSync(repository)).toBe(false)
   })
 })
 

@@ -33,6 +33,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Standing } from "./AgentsPolicy.ts"
 import { agentPlaces } from "./AgentPlaces.ts"
+import { removeRemains } from "./AgentRemains.ts"
 import { canKnow, canManage, canRead, isUnsettled, readerOf } from "./AgentsPolicy.ts"
 import type { AgentRow } from "./AgentsSql.ts"
 import { AgentsSql } from "./AgentsSql.ts"
@@ -159,6 +160,7 @@ export class Agents extends Context.Service<
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const transaction = Database.transaction(sql)
       const places = yield* agentPlaces
+      const services = yield* Effect.context<Effect.Services<ReturnType<typeof removeRemains>>>()
 
       const found = Effect.fnUntraced(function* (
         viewer: Account | null,
@@ -362,7 +364,7 @@ export class Agents extends Context.Service<
         remove: Effect.fnUntraced(function* (actor, namespace, name, confirm) {
           const agent = yield* managed(actor, namespace, name)
           const at = yield* now
-          yield* transaction(
+          const gone = yield* transaction(
             Effect.gen(function* () {
               // The lock of submissions: no version comes in between the look and the end.
               yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
@@ -378,8 +380,10 @@ export class Agents extends Context.Service<
               yield* record(actor, "agent.delete", `${namespace}/${name}`, yield* orgOf(namespace), {
                 versions: states.length > 0
               })
+              return states.length === 0
             })
           )
+          if (gone) yield* Effect.provideContext(removeRemains(agent), services)
         }),
         stats: Effect.fnUntraced(function* (viewer, namespace, name) {
           const { agent } = yield* seen(viewer, namespace, name)

@@ -656,6 +656,31 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a fork", (it)
     }).pipe(Effect.orDie)
   )
 
+  it.effect("that is deleted leaves nothing behind, also when it is still being copied", () =>
+    Effect.gen(function* () {
+      const sue = yield* aPerson("sue")
+      yield* anAgent(sue, "sue", "bot")
+      yield* published(sue, "sue/bot", "1.0.0")
+      const fork = call(sue, "POST", "/agents/sue/bot/fork", { namespace: "sue", name: "copy" })
+      const objects = yield* ObjectStore
+      assert.strictEqual(yield* status(fork), 202)
+      const read = call(sue, "GET", "/agents/sue/copy")
+      const { body } = yield* Effect.repeat(read, { until: ({ body }) => body.forkState === "ready" })
+      const { digest } = body.forkArchive
+      assert.isTrue(yield* objects.has(digest))
+      assert.strictEqual(yield* status(call(sue, "DELETE", "/agents/sue/copy")), 204)
+      assert.isFalse(yield* objects.has(digest))
+
+      assert.strictEqual(yield* status(fork), 202)
+      assert.strictEqual(yield* status(call(sue, "DELETE", "/agents/sue/copy")), 204)
+      yield* Effect.repeat(objects.has(digest), { until: (there) => !there })
+      // The name is free, and the next copy is whole.
+      assert.strictEqual(yield* status(fork), 202)
+      yield* Effect.repeat(read, { until: ({ body }) => body.forkState === "ready" })
+      assert.isTrue(yield* objects.has(digest))
+    })
+  )
+
   it.effect("counts for the namespace that it goes to", () =>
     Effect.gen(function* () {
       const pam = yield* aPerson("pam")

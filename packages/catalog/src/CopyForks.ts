@@ -3,7 +3,7 @@
  * copied, so a copy that dies is made again from the start; what it had written
  * is written again as it was. Spec: Other states, Fork.
  */
-import { archiveDirectory, defaultArchiveLimits, openPackage } from "@quickagents/archive"
+import { archiveDirectory, defaultArchiveLimits, digestOf, openPackage } from "@quickagents/archive"
 import type { ArchiveLimits, PackageFile } from "@quickagents/archive"
 import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
 import { manifestFile } from "@quickagents/schema"
@@ -13,6 +13,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { parseDocument } from "yaml"
+import { removeRemains } from "./AgentRemains.ts"
 import type { CopiedVersion, CopyingFork } from "./AgentsSql.ts"
 import { AgentsSql } from "./AgentsSql.ts"
 import { makeForkedRepository } from "./git/ForkedRepository.ts"
@@ -100,15 +101,17 @@ const conclude = Effect.fnUntraced(function* (
   const audit = yield* Audit.Audit
   const objects = yield* ObjectStore
   const at = new Date(yield* Clock.currentTimeMillis)
-  yield* Database.transaction(yield* SqlClient.SqlClient)(
+  return yield* Database.transaction(yield* SqlClient.SqlClient)(
     Effect.gen(function* () {
       // The lock of submissions: one of the same bytes that is refused must not take them away before the row holds them.
       yield* Effect.orDie(rows.lock(`agent:${fork.id}`))
       const { forkDetail, forkState } = end
-      const stored =
-        end.forkState === "failed"
-          ? null
-          : yield* Effect.orDie(objects.put(Stream.make(end.archive), { maxBytes: end.archive.length }))
+      const store = Effect.fnUntraced(function* (archive: Uint8Array) {
+        // Nor must the end of an agent that had this name.
+        yield* Effect.orDie(rows.lock(`archive:${digestOf(archive)}`))
+        return yield* Effect.orDie(objects.put(Stream.make(archive), { maxBytes: archive.length }))
+      })
+      const stored = end.forkState === "failed" ? null : yield* store(end.archive)
       const ended = yield* Effect.orDie(
         rows.endFork(
           fork.id,
@@ -129,6 +132,7 @@ const conclude = Effect.fnUntraced(function* (
           detail: { detail: forkDetail }
         })
       }
+      return { ended, forkArchive: stored?.digest ?? null }
     })
   )
 })
@@ -176,7 +180,7 @@ const copy = Effect.fnUntraced(function* (fork: CopyingFork) {
       )
     )
   }
-  yield* conclude(fork, {
+  const { ended, forkArchive } = yield* conclude(fork, {
     forkState: "ready",
     forkDetail:
       directory === null || versions.length === 1
@@ -184,6 +188,9 @@ const copy = Effect.fnUntraced(function* (fork: CopyingFork) {
         : `${versions.length} versions were copied, up to ${forked.version}`,
     archive
   })
+  // It was deleted while it was copied.
+  if (!ended && (yield* Effect.orDie(rows.lockedAgent(fork.id))) === null)
+    yield* removeRemains({ id: fork.id, forkArchive })
 })
 
 /** Copies every fork that waits for it, one after the other. */
