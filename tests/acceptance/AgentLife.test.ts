@@ -21,7 +21,7 @@ beforeAll(async () => {
   stack = await startStack({
     postgres: inject("postgresUrl"),
     hosts: 1,
-    settings: { SERVICE_LIMITS_PRIVATE_AGENTS_PER_NAMESPACE: "3" }
+    settings: { SERVICE_LIMITS_PRIVATE_AGENTS_PER_NAMESPACE: "3", SERVICE_ORGS_FIRST_PARTY: "house" }
   })
   ada = await stack.person("ada")
   mia = await stack.person("mia")
@@ -303,6 +303,9 @@ describe("a transferred agent", () => {
     }
     // The old name leads readers on, is nobody else's, and is no name to change the agent by.
     expect(await read(null, "ada/tool")).toMatchObject({ namespace: "acme", name: "hammer" })
+    const rita = await stack.person("rita", ["repo:read"])
+    for (const who of [null, rita])
+      expect(await statusOf(who, "GET", "/git/ada/tool.git/info/refs?service=git-upload-pack")).toBe(200)
     expect(await refusal(ada, "POST", agents, { namespace: "ada", name: "tool" })).toEqual(refused(409, "name-held"))
     expect(await refusal(ada, "PATCH", `${agents}/ada/tool`, { description: "x" })).toEqual(refused(404, "not-found"))
     expect(
@@ -381,6 +384,14 @@ describe("an agent whose versions skip the scan", () => {
     expect(await refusal(ada, "POST", `${agents}/acme/draft/transfer`, { namespace: "ada" })).toEqual(
       refused(409, "pipeline-skip-personal")
     )
+    const hanna = await stack.person("hanna")
+    await stack.org("house", hanna)
+    await createAgent(stack, hanna, "house/drafter")
+    expect(await patch("house/drafter", { builtin: "draft" }, stack.staff)).toBe(200)
+    expect(await patch("house/drafter", { builtin: "draft", visibility: "private" }, stack.staff)).toEqual(
+      refused(404, "not-found")
+    )
+    expect(await read(null, "house/drafter")).toMatchObject({ builtin: true, visibility: "public" })
     await submit(stack, mia, scriptedAgent("acme/draft", "1.0.0"))
     await submit(stack, mia, scriptedAgent("acme/draft", "1.1.0"))
     const unscanned = expect.objectContaining({ status: 409, slug: "agent-unscanned", unscanned: 2 })

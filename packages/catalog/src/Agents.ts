@@ -318,10 +318,10 @@ export class Agents extends Context.Service<
                 yield* places.privateCap(namespace)
               }
               if (change.visibility !== undefined || change.pipelineSkip !== undefined) {
-                // The lock of submissions: none is admitted unscanned in between.
+                // The lock of submissions and transfers: none is admitted unscanned, and the agent moves nowhere, in between.
                 yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
                 const locked = yield* Effect.orDie(rows.lockedAgent(agent.id))
-                if (locked === null) return yield* new NotFound({})
+                if (locked?.namespace !== namespace || locked.name !== name) return yield* new NotFound({})
                 if ((change.visibility ?? locked.visibility) === "public") {
                   if (change.pipelineSkip ?? locked.pipelineSkip) return yield* new PipelineSkipPublic({})
                   if (locked.unscanned > 0) return yield* new AgentUnscanned({ unscanned: locked.unscanned })

@@ -97,7 +97,7 @@ export class Transfers extends Context.Service<
               yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
               const locked = yield* Effect.orDie(rows.lockedAgent(agent.id))
               // Deleted or transferred by someone who was faster.
-              if (locked === null || locked.namespace !== ns || locked.name !== name) return yield* new NotFound({})
+              if (locked?.namespace !== ns || locked.name !== name) return yield* new NotFound({})
               const unsettled = (yield* Effect.orDie(rows.versionStates(agent.id))).find(isUnsettled)
               if (unsettled !== undefined)
                 return yield* new AgentInUse({ detail: `A version of the agent is ${unsettled}` })

@@ -372,7 +372,7 @@ export class Versions extends Context.Service<
             yield* withinDay(at)
             // Read under the lock: it may have been renamed, made public or told to scan meanwhile.
             const current = yield* Effect.orDie(rows.lockedAgent(seen.agent.id))
-            if (current === null || current.namespace !== ns || current.name !== name) return yield* new NotFound({})
+            if (current?.namespace !== ns || current.name !== name) return yield* new NotFound({})
             // A submission of the same bytes that was refused meanwhile took them away again.
             if (!(yield* Effect.orDie(objects.has(stored.digest)))) yield* put
             yield* rows
