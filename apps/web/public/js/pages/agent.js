@@ -114,6 +114,11 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
     get(path("/api/v1/agents", ns, name)),
     get(`${path("/api/v1/agents", ns, name, "versions")}?limit=50`)
   ])
+  // It was transferred: the address says where it is now.
+  if (agent.namespace !== ns || agent.name !== name) {
+    location.replace(`#/agents/${agent.namespace}/${agent.name}`)
+    return []
+  }
   document.title = `${ns}/${name} · QuickAgents`
   const wanted = query.get("version") ?? agent.latestVersion ?? items[0]?.version
   const version = items.find((one) => one.version === wanted)
