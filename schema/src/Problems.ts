@@ -243,6 +243,50 @@ export class BuiltinFirstParty extends HttpApiError.Problem<BuiltinFirstParty>()
   title: "Only agents of the first-party organization are built in"
 }) {}
 
+/** Making an agent public, or submissions of a public one unscanned: only a private agent skips the pipeline. */
+export class PipelineSkipPublic extends HttpApiError.Problem<PipelineSkipPublic>()("PipelineSkipPublic", {
+  type: typeOf("pipeline-skip-public"),
+  status: 409,
+  title: "A public agent's versions are scanned"
+}) {}
+
+export class PipelineSkipPersonal extends HttpApiError.Problem<PipelineSkipPersonal>()("PipelineSkipPersonal", {
+  type: typeOf("pipeline-skip-personal"),
+  status: 409,
+  title: "Only an organization's private agents skip the pipeline"
+}) {}
+
+/** The agent has versions that were admitted unscanned, and stays a private one of an organization. */
+export class AgentUnscanned extends HttpApiError.Problem<AgentUnscanned>()(
+  "AgentUnscanned",
+  { type: typeOf("agent-unscanned"), status: 409, title: "The agent has versions that were never scanned" },
+  {
+    /** Versions that were admitted unscanned and are not blocked. */
+    unscanned: Schema.Int
+  }
+) {}
+
+/** A fork of an agent into itself, of one that is retired, or of a fork that is still being copied. */
+export class ForkSource extends HttpApiError.Problem<ForkSource>()("ForkSource", {
+  type: typeOf("fork-source"),
+  status: 409,
+  title: "The agent cannot be forked so"
+}) {}
+
+/** No version of the agent is published. */
+export class NothingToFork extends HttpApiError.Problem<NothingToFork>()("NothingToFork", {
+  type: typeOf("nothing-to-fork"),
+  status: 409,
+  title: "The agent has no published version"
+}) {}
+
+/** A fork of an agent that was private when it was forked stays private, as long as its source is not public. */
+export class ForkStaysPrivate extends HttpApiError.Problem<ForkStaysPrivate>()("ForkStaysPrivate", {
+  type: typeOf("fork-stays-private"),
+  status: 409,
+  title: "A fork of a private agent stays private"
+}) {}
+
 export class InstallConsentRequired extends HttpApiError.Problem<InstallConsentRequired>()(
   "InstallConsentRequired",
   { type: typeOf("install-consent-required"), status: 409, title: "The install needs your consent" },

@@ -257,6 +257,7 @@ const rows: Readonly<Record<string, Row>> = {
   "GET /api/v1/search": { ...anyone(200, "/api/v1/search"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
   "GET /api/v1/agents": { ...anyone(200, "/api/v1/agents"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
   "GET /api/v1/agents/:ns/:name": readsSecret(() => secretAgent),
+  "GET /api/v1/agents/:ns/:name/resolve": readsSecret(() => `${secretAgent}/resolve?range=^1`),
   "GET /api/v1/agents/:ns/:name/versions": readsSecret(() => `${secretAgent}/versions`),
   "GET /api/v1/agents/:ns/:name/versions/:version": readsSecret(() => `${secretAgent}/versions/1.0.0`),
   "GET /api/v1/agents/:ns/:name/versions/:version/events": readsSecret(() => `${secretAgent}/versions/1.0.0/events`),
@@ -308,6 +309,18 @@ const rows: Readonly<Record<string, Row>> = {
     await json("POST", `${path}/retire`, owner)
     return `${path}/restore`
   }),
+  // A name that is taken: 409 to those who may fork to there. A token reads the private source with agent:read only.
+  "POST /api/v1/agents/:ns/:name/fork": {
+    who: [401, 403, 404, 409, 409, 409, 404],
+    scopes: { "agent:publish": 404 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/fork`,
+    body: () => ({ namespace: "acme", name: "open" })
+  },
+  "POST /api/v1/agents/:ns/:name/transfer": {
+    ...managesFresh(200, async (path) => `${path}/transfer`),
+    body: () => ({ namespace: "acme", name: `moved-${fresh++}` })
+  },
   "DELETE /api/v1/agents/:ns/:name": managesFresh(204, async (path) => path),
 
   "GET /api/v1/log/checkpoint": anyone(200, "/api/v1/log/checkpoint"),

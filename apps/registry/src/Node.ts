@@ -4,11 +4,13 @@ import {
   Advisories,
   Agents,
   AgentsSql,
+  Forks,
   Installs,
   migrations as catalogMigrations,
   Reviews,
   ReviewsSql,
   Search,
+  Transfers,
   Versions
 } from "@quickagents/catalog"
 import { Accounts, layer as IdentityLive, migrations as identityMigrations } from "@quickagents/identity"
@@ -90,7 +92,15 @@ const Platform = Layer.mergeAll(
 
 const Identity = Layer.mergeAll(Orgs.layer).pipe(Layer.provideMerge(IdentityLive), Layer.provideMerge(memberships))
 
-const Catalog = Layer.mergeAll(Reviews.layer, Installs.layer, Search.layer, Advisories.layer, AbuseReports.layer).pipe(
+const Catalog = Layer.mergeAll(
+  Reviews.layer,
+  Installs.layer,
+  Search.layer,
+  Advisories.layer,
+  AbuseReports.layer,
+  Forks.layer,
+  Transfers.layer
+).pipe(
   Layer.provideMerge(Layer.mergeAll(Versions.layer, ReviewsSql.layer)),
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive))

@@ -20,6 +20,7 @@ import type {
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
+import { readerOf } from "./AgentsPolicy.ts"
 import { AgentsSql } from "./AgentsSql.ts"
 
 interface Row {
@@ -171,7 +172,8 @@ export class AbuseReports extends Context.Service<
               // The lock of a deletion, then that of the account's own reports.
               yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
               yield* Effect.orDie(rows.lock(`abuse:${actor.accountId}`))
-              if ((yield* Effect.orDie(rows.agent(ns, name)))?.id !== agent.id) return yield* new NotFound({})
+              if ((yield* Effect.orDie(rows.agent(readerOf(actor), ns, name)))?.id !== agent.id)
+                return yield* new NotFound({})
               const [mine] = yield* Effect.orDie(sql<{ open: number; today: number }>`
                 SELECT count(*) FILTER (WHERE agent_id = ${agent.id} AND state <> 'resolved')::integer AS open,
                   count(*) FILTER (WHERE created_at > ${new Date(at.getTime() - dayMs)})::integer AS today

@@ -13,7 +13,7 @@ import type {
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
-import { canManage } from "./AgentsPolicy.ts"
+import { canManage, readerOf } from "./AgentsPolicy.ts"
 import { AgentsSql } from "./AgentsSql.ts"
 
 interface Row {
@@ -178,7 +178,7 @@ export class Advisories extends Context.Service<
         }),
         get: (viewer, id) => Effect.map(find(viewer, id), advisoryRecord),
         create: Effect.fnUntraced(function* (actor, ns, name, advisory) {
-          const agent = isStaff(actor) ? yield* Effect.orDie(rows.agent(ns, name)) : null
+          const agent = isStaff(actor) ? yield* Effect.orDie(rows.agent(readerOf(actor), ns, name)) : null
           const known = agent ?? (yield* ofManager(actor, ns, name))
           const patched = advisory.patched ?? null
           yield* patchedIsPatched(advisory.affected, patched)
@@ -187,7 +187,8 @@ export class Advisories extends Context.Service<
             Effect.gen(function* () {
               // The lock of a deletion: an agent that goes takes no advisory with it.
               yield* Effect.orDie(rows.lock(`agent:${known.id}`))
-              if ((yield* Effect.orDie(rows.agent(ns, name)))?.id !== known.id) return yield* new NotFound({})
+              if ((yield* Effect.orDie(rows.agent(readerOf(actor), ns, name)))?.id !== known.id)
+                return yield* new NotFound({})
               const year = at.getUTCFullYear()
               const [{ last }] = yield* Effect.orDie(sql<{ last: number }>`
                 INSERT INTO advisory_numbers (year, last) VALUES (${year}, 1)

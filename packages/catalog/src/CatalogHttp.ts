@@ -4,9 +4,11 @@ import type { Account } from "@quickagents/schema"
 import { Effect, Layer, Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { agentRecord, Agents } from "./Agents.ts"
+import { Forks } from "./Forks.ts"
 import { Installs } from "./Installs.ts"
 import { Reviews } from "./Reviews.ts"
 import { Search } from "./Search.ts"
+import { Transfers } from "./Transfers.ts"
 import { Versions } from "./Versions.ts"
 
 const asViewer = <A, E, R>(use: (viewer: Account | null) => Effect.Effect<A, E, R>) => Effect.flatMap(Viewer, use)
@@ -29,6 +31,11 @@ const AgentReadsHttp = HttpApiBuilder.group(
       )
       .handle("getVersion", ({ params }) =>
         asViewer((viewer) => versions.get(viewer, params.ns, params.name, params.version))
+      )
+      .handle("resolve", ({ params, query }) =>
+        asViewer((viewer) =>
+          versions.resolveVersion(viewer, params.ns, params.name, query.range, query.prerelease === "true")
+        )
       )
       .handle("versionEvents", ({ headers, params, query }) =>
         asViewer((viewer) =>
@@ -65,6 +72,8 @@ const AgentChangesHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const agents = yield* Agents
     const versions = yield* Versions
+    const forks = yield* Forks
+    const transfers = yield* Transfers
     return handlers
       .handle("create", ({ payload }) => asActor((actor) => agents.create(actor, payload)))
       .handle("patch", ({ params, payload }) =>
@@ -72,6 +81,10 @@ const AgentChangesHttp = HttpApiBuilder.group(
       )
       .handle("retire", ({ params }) => asActor((actor) => agents.retire(actor, params.ns, params.name)))
       .handle("restore", ({ params }) => asActor((actor) => agents.restore(actor, params.ns, params.name)))
+      .handle("fork", ({ params, payload }) => asActor((actor) => forks.fork(actor, params.ns, params.name, payload)))
+      .handle("transfer", ({ params, payload }) =>
+        asActor((actor) => transfers.transfer(actor, params.ns, params.name, payload))
+      )
       .handle("delete", ({ params, query }) =>
         asActor((actor) => agents.remove(actor, params.ns, params.name, query.confirm))
       )

@@ -13,12 +13,14 @@ import {
   VersionNotPublished,
   VersionQuarantined
 } from "@quickagents/schema"
-import type { Account, Install, Manifest, PutInstall, Severity, VersionStatus } from "@quickagents/schema"
+import type { Account, Install, Manifest, PutInstall, Severity, Validation, VersionStatus } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import type { PublishedAdvisory } from "./AgentsSql.ts"
+import { versionMeant } from "./VersionRanges.ts"
+import { warningsOf } from "./Versions.ts"
 
 interface Row {
   readonly namespace: string
@@ -65,6 +67,7 @@ const recordOf = (row: Row): Install =>
         ...affecting(row.advisories, row.version),
         signed: row.signed,
         quarantineState: quarantineStates[row.status],
+        warnings: warningsOf(row.status),
         installedAt: row.installedAt.toISOString(),
         updatedAt: row.updatedAt.toISOString()
       }
@@ -88,7 +91,10 @@ export class Installs extends Context.Service<
       ns: string,
       name: string,
       request: PutInstall
-    ) => Effect.Effect<Install, NotFound | VersionNotPublished | VersionQuarantined | Blocked | InstallConsentRequired>
+    ) => Effect.Effect<
+      Install,
+      NotFound | VersionNotPublished | VersionQuarantined | Blocked | InstallConsentRequired | Validation
+    >
     readonly remove: (actor: Account, ns: string, name: string) => Effect.Effect<void>
     readonly star: (actor: Account, ns: string, name: string) => Effect.Effect<void, NotFound>
     readonly unstar: (actor: Account, ns: string, name: string) => Effect.Effect<void>
@@ -130,7 +136,8 @@ export class Installs extends Context.Service<
         }),
         put: Effect.fnUntraced(function* (actor, ns, name, request) {
           const { agent } = yield* agents.seen(actor, ns, name)
-          const version = yield* Effect.orDie(rows.version(ns, name, request.version))
+          const meant = yield* versionMeant(rows, ns, name, request.version, { pointer: "/version", where: "body" })
+          const version = meant === undefined ? null : yield* Effect.orDie(rows.version(ns, name, meant))
           if (version === null) return yield* new NotFound({})
           if (version.status === "blocked") return yield* new Blocked({})
           if (version.status === "quarantined") return yield* new VersionQuarantined({})
@@ -150,7 +157,7 @@ export class Installs extends Context.Service<
           ]
           if (missing.length > 0) {
             return yield* new InstallConsentRequired({
-              detail: `Accept what ${ns}/${name}@${request.version} may do`,
+              detail: `Accept what ${agent.namespace}/${agent.name}@${version.version} may do`,
               missing,
               widened: before === null ? [] : asked.filter((capability) => !before.includes(capability))
             })
@@ -172,7 +179,7 @@ export class Installs extends Context.Service<
                   accepted_unscanned = excluded.accepted_unscanned, updated_at = excluded.updated_at`)
               if (before === null)
                 yield* Effect.orDie(sql`INSERT INTO install_log (agent_id, at) VALUES (${agent.id}, ${at})`)
-              yield* note(actor, "agent.install", `${ns}/${name}@${request.version}`, {})
+              yield* note(actor, "agent.install", `${agent.namespace}/${agent.name}@${version.version}`, {})
             })
           )
           return recordOf((yield* select(actor.accountId, agent.id, 0, 1))[0])

@@ -44,6 +44,7 @@ import type { StageEvent, VersionRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import { readArchiveHead } from "./ArchiveHead.ts"
 import { ScanStarter } from "./ScanStarter.ts"
+import { versionMeant } from "./VersionRanges.ts"
 
 /** A release as others use it: to run, verify or install it. */
 export interface ReleaseRow {
@@ -71,13 +72,18 @@ const lookAgain = "5 seconds"
 const lastSeq = 2 ** 31 - 1
 const terminal: ReadonlyArray<VersionStatus> = ["needs_review", "published", "quarantined", "blocked", "yanked"]
 
-const refOf = (row: Pick<VersionRow, "namespace" | "name" | "version">) => `${row.namespace}/${row.name}@${row.version}`
+const refOf = (row: VersionRow) => `${row.releasedAs ?? `${row.namespace}/${row.name}`}@${row.version}`
+
+/** What people are told before they use a version. Spec: Other states. */
+export const warningsOf = (status: VersionStatus): ReadonlyArray<string> =>
+  status === "yanked" ? ["This version is yanked: its publisher advises against it. Ranges leave it out."] : []
 
 export const versionRecord = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boolean): AgentVersion => ({
   id: row.id,
   namespace: row.namespace,
   name: row.name,
   version: row.version,
+  ref: refOf(row),
   status: row.status,
   manifestSchemaVersion: row.manifestSchemaVersion,
   scanStatus: row.scanStatus,
@@ -97,6 +103,7 @@ export const versionRecord = (row: VersionRow, pipeline: ReadonlyArray<StageEven
   capabilities: row.manifest?.capabilities ?? null,
   source: { kind: row.sourceKind, commit: row.sourceCommit },
   submittedBy: row.submitter,
+  warnings: warningsOf(row.status),
   pipeline,
   createdAt: row.createdAt.toISOString(),
   publishedAt: row.publishedAt?.toISOString() ?? null
@@ -125,6 +132,14 @@ export class Versions extends Context.Service<
       name: string,
       version: string
     ) => Effect.Effect<AgentVersion, NotFound>
+    /** The version that `range` means, or an exact version; the latest published one without. A range means a prerelease only when it names it, or with `prerelease`. */
+    readonly resolveVersion: (
+      viewer: Account | null,
+      ns: string,
+      name: string,
+      range: string | undefined,
+      prerelease: boolean
+    ) => Effect.Effect<AgentVersion, NotFound | Validation>
     /** Pipeline progress until a terminal state, then `done`. */
     readonly events: (
       viewer: Account | null,
@@ -192,8 +207,8 @@ export class Versions extends Context.Service<
       decision: "publish" | "block",
       reason: string
     ) => Effect.Effect<AgentVersion, NotFound | Forbidden | VersionNotPublished>
-    /** `ns/name@version`, or the latest published of `ns/name`. 404 as for a missing name when the reader may not read it. */
-    readonly resolve: (ref: string, reader: Account) => Effect.Effect<ReleaseRow, NotFound>
+    /** `ns/name@version`, `ns/name@range`, or the latest published of `ns/name`. 404 as for a missing name when the reader may not read it. */
+    readonly resolve: (ref: string, reader: Account) => Effect.Effect<ReleaseRow, NotFound | Validation>
     /** For a run that was created from it: whatever its state is now. */
     readonly releaseById: (versionId: string) => Effect.Effect<ReleaseRow | null>
   }
@@ -294,6 +309,20 @@ export class Versions extends Context.Service<
               builtin: row.builtin,
               scanStatus: row.scanStatus
             }
+      /** What resolves: the exact version, also a yanked one, or the newest published one that a range means. */
+      const pick = Effect.fnUntraced(function* (
+        ns: string,
+        name: string,
+        range: string | undefined,
+        asked: { readonly pointer: string; readonly where: "query" | "body"; readonly prerelease?: boolean }
+      ) {
+        const version = range === undefined ? undefined : yield* versionMeant(rows, ns, name, range, asked)
+        if (range !== undefined && version === undefined) return yield* new NotFound({})
+        const row = yield* Effect.orDie(
+          version === undefined ? rows.latestPublished(ns, name) : rows.version(ns, name, version)
+        )
+        return row !== null && (row.status === "published" || row.status === "yanked") ? row : yield* new NotFound({})
+      })
 
       const submit = Effect.fnUntraced(function* (
         actor: Account,
@@ -342,6 +371,9 @@ export class Versions extends Context.Service<
           Effect.gen(function* () {
             yield* locked
             yield* withinDay(at)
+            // Read under the lock: it may have been renamed, made public or told to scan meanwhile.
+            const current = yield* Effect.orDie(rows.lockedAgent(seen.agent.id))
+            if (current?.namespace !== ns || current.name !== name) return yield* new NotFound({})
             // A submission of the same bytes that was refused meanwhile took them away again.
             if (!(yield* Effect.orDie(objects.has(stored.digest)))) yield* put
             yield* rows
@@ -354,6 +386,7 @@ export class Versions extends Context.Service<
                 manifestSchemaVersion: head.manifestSchemaVersion,
                 sourceKind: source?.kind ?? "upload",
                 sourceCommit: source?.commit ?? null,
+                scanStatus: current.pipelineSkip ? "skipped" : "pending",
                 submittedBy: actor.accountId,
                 createdAt: at
               })
@@ -464,6 +497,11 @@ export class Versions extends Context.Service<
           const { all, row } = yield* find(viewer, ns, name, version)
           return yield* show(row, all)
         }),
+        resolveVersion: Effect.fnUntraced(function* (viewer, ns, name, range, prerelease) {
+          const { standing } = yield* agents.seen(viewer, ns, name)
+          const row = yield* pick(ns, name, range, { pointer: "/range", where: "query", prerelease })
+          return yield* show(row, seesPipeline(standing) || viewer?.staff === true)
+        }),
         events,
         report: Effect.fnUntraced(function* (viewer, ns, name, version) {
           const { report, reportEnvelope } = yield* signatures(viewer, ns, name, version)
@@ -483,10 +521,11 @@ export class Versions extends Context.Service<
           const { agent, standing } = yield* agents.seen(viewer, ns, name)
           const row = yield* Effect.orDie(rows.byArchive(agent.id, digest))
           const all = seesPipeline(standing) || viewer?.staff === true
-          if (row === null) return yield* new NotFound({})
-          if (row.status === "blocked") return yield* new Blocked({})
-          if (row.status === "quarantined") return yield* new VersionQuarantined({})
-          if (row.status === "scanning" || row.status === "needs_review") {
+          // What a fork starts with is its authors' to go on with, and no release.
+          if (row === null && !(all && digest === agent.forkArchive)) return yield* new NotFound({})
+          if (row?.status === "blocked") return yield* new Blocked({})
+          if (row?.status === "quarantined") return yield* new VersionQuarantined({})
+          if (row?.status === "scanning" || row?.status === "needs_review") {
             return all ? yield* new VersionNotPublished({ versionStatus: row.status }) : yield* new NotFound({})
           }
           const { bytes, content } = yield* Effect.orDie(objects.get(digest))
@@ -565,13 +604,11 @@ export class Versions extends Context.Service<
         resolve: Effect.fnUntraced(function* (ref, reader) {
           const [path, version] = ref.split("@") as [string, string | undefined]
           const [ns, name] = path.split("/") as [string, string]
-          const row = yield* Effect.orDie(
-            version === undefined ? rows.latestPublished(ns, name) : rows.version(ns, name, version)
-          )
-          if (row === null || (row.status !== "published" && row.status !== "yanked")) return yield* new NotFound({})
-          if ((yield* orgs.namespace(ns)) === null) return yield* new NotFound({})
+          const row = yield* pick(ns, name, version, { pointer: "/ref", where: "body" })
+          // Its own namespace: it may have moved from the one that the ref names.
+          if ((yield* orgs.namespace(row.namespace)) === null) return yield* new NotFound({})
           if (row.visibility === "private") {
-            const role = yield* orgs.roleIn(reader.accountId, ns)
+            const role = yield* orgs.roleIn(reader.accountId, row.namespace)
             const grant = role === null ? yield* Effect.orDie(rows.grant(row.agentId, reader.accountId)) : null
             if (!canRead(reader, { visibility: row.visibility, role, grant })) return yield* new NotFound({})
           }

@@ -57,6 +57,7 @@ const aVersion = {
   namespace: "acme",
   name: "notes",
   version: "1.0.0",
+  ref: "acme/notes@1.0.0",
   status: "published",
   manifestSchemaVersion: 2,
   scanStatus: "scanned",
@@ -67,6 +68,7 @@ const aVersion = {
   capabilities: null,
   source: { kind: "upload", commit: null },
   submittedBy: "ada",
+  warnings: [],
   pipeline: [{ stage: "S1", name: "archive", status: "passed" }],
   createdAt: at,
   publishedAt: at

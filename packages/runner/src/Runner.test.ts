@@ -272,11 +272,11 @@ describe("Runner", () => {
       assert.deepEqual(yield* ends(good, { digest: `sha256:${"0".repeat(64)}` }), [10, "digest-mismatch"])
       // Verified; what is wrong then is that the archive holds no manifest.
       assert.deepEqual(yield* ends(good), [12, "manifest-invalid"])
-      // Admitted unscanned: there is nothing to verify but the bytes.
-      const unscanned = (digest: string) =>
+      // Trusted without an attestation: there is nothing to verify but the bytes.
+      const trusted = (digest: string) =>
         Effect.map(howItEnds({ package: path, release: { ref, digest } }), ([, , , reason]) => reason)
-      assert.strictEqual(yield* unscanned(`sha256:${sha256}`), "manifest-invalid")
-      assert.strictEqual(yield* unscanned(`sha256:${"0".repeat(64)}`), "digest-mismatch")
+      assert.strictEqual(yield* trusted(`sha256:${sha256}`), "manifest-invalid")
+      assert.strictEqual(yield* trusted(`sha256:${"0".repeat(64)}`), "digest-mismatch")
     })
   )
 

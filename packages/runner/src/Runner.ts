@@ -31,7 +31,7 @@ export interface RunRequest {
     readonly ref?: string
     /** What the archive has when absent. */
     readonly digest?: string
-    /** None for a release that was admitted unscanned: nobody attests it. */
+    /** None for a package that the caller trusts without. A hosted run always has it: without an attestation it is refused. */
     readonly attested?: { readonly attestation: string | null; readonly pinnedKeys: ReadonlyArray<PinnedKey> }
   }
   readonly task: string
@@ -68,9 +68,7 @@ export const fromHosted = (request: HostedRequest): Omit<RunRequest, "narrate" |
   release: {
     ref: request.ref,
     digest: request.digest,
-    ...(request.attestation === null
-      ? {}
-      : { attested: { attestation: request.attestation, pinnedKeys: request.pinnedKeys } })
+    attested: { attestation: request.attestation, pinnedKeys: request.pinnedKeys }
   },
   task: request.task,
   intake: request.intake,

@@ -18,7 +18,7 @@ import { defaultArchiveLimits } from "@quickagents/archive"
 import type { ClamdAddress } from "./Clamd.ts"
 import { decide, pipelineError } from "./Gate.ts"
 import { Judge } from "./Judge.ts"
-import { buildReport, manifestDigest, reportDigest } from "./Report.ts"
+import { buildReport, manifestDigest, reportDigest, unscannedReport } from "./Report.ts"
 import { rubricHash } from "./Rubric.ts"
 import { rulesetHash } from "./rules/ruleset.ts"
 import { SigningKeys } from "./SigningKeys.ts"
@@ -175,8 +175,8 @@ export const scanVersion = Effect.fnUntraced(
               ))
           )
         }
-        // A manifest that cannot be used leaves nothing for the later stages to judge.
-        if (stage === "S2" && pkg.manifest === undefined) break
+        // A manifest that cannot be used leaves nothing for the later stages to judge; nor does an admission without a scan.
+        if (stage === "S2" && (pkg.manifest === undefined || version.scanStatus === "skipped")) break
       }
     }
 
@@ -184,11 +184,15 @@ export const scanVersion = Effect.fnUntraced(
     const decision = decide(ordered)
     const finishedAt = yield* now
     const manifest = pkg?.manifest
+    // What cannot be opened, or has no sound manifest, can be neither installed nor run: that much is asked of every version.
+    const unscanned = version.scanStatus === "skipped" && manifest !== undefined && decision.status !== "blocked"
     const ref = `${version.namespace}/${version.name}@${version.version}`
     const archiveDigest = version.archiveDigest
-    const report = buildReport({ ref, archive: archiveDigest, manifest, startedAt, finishedAt }, decision)
+    const release = { ref, archive: archiveDigest, manifest, startedAt, finishedAt }
+    const report = unscanned ? unscannedReport(release) : buildReport(release, decision)
+    const status = unscanned ? "published" : decision.status
     const attestation =
-      manifest === undefined
+      manifest === undefined || unscanned
         ? null
         : sign(
             makeStatement({
@@ -222,12 +226,13 @@ export const scanVersion = Effect.fnUntraced(
           rows.concludeScan(
             version.id,
             {
-              status: decision.status,
+              status,
+              scanStatus: unscanned ? "skipped" : "scanned",
               manifest: manifest ?? null,
               manifestSchemaVersion: version.manifestSchemaVersion,
-              verdict: decision.verdict,
-              findingCounts: decision.findingCounts,
-              holding: decision.holdingFindings,
+              verdict: report.verdict,
+              findingCounts: report.findingCounts,
+              holding: unscanned ? [] : decision.holdingFindings,
               report,
               reportEnvelope: signReport(report, keys.active),
               attestation
@@ -238,10 +243,10 @@ export const scanVersion = Effect.fnUntraced(
         if (concluded) {
           yield* audit.record({
             actor: Audit.system,
-            action: `version.${decision.status}`,
+            action: `version.${status}`,
             target: ref,
             org: version.namespace,
-            detail: { verdict: decision.verdict }
+            detail: { verdict: report.verdict }
           })
         }
       })

@@ -37,6 +37,7 @@ const tones = {
   queued: "",
   claimed: "",
   pending: "",
+  copying: "",
   findings: "warn",
   needs_review: "warn",
   yanked: "warn",

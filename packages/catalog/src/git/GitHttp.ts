@@ -155,7 +155,11 @@ const routes = HttpRouter.use((router) =>
     ) {
       if (service === "git-upload-pack") {
         const reader = account !== null && holds(account, "repo:read") ? account : null
-        const seen = reader === null ? agents.seen(null, ns, name) : agents.known(reader, ns, name)
+        const seen =
+          reader === null
+            ? agents.seen(null, ns, name)
+            : // By a name that it had before, what is public is read by all alike.
+              Effect.catchTag(agents.known(reader, ns, name), "NotFound", () => agents.seen(null, ns, name))
         return yield* Effect.mapError(seen, () =>
           account === null
             ? unauthorized("Sign in with a personal access token as the password.")
@@ -242,6 +246,12 @@ const routes = HttpRouter.use((router) =>
       const account = yield* identify(headers["authorization"], address)
       const name = (params["repo"] ?? "").replace(/\.git$/, "")
       const agent = yield* permit(service, account, params["ns"] ?? "", name)
+      // A repository that is opened now would be in the way of the one that is copied.
+      if (agent.forkState === "copying")
+        return yield* new GitRefused({
+          status: 403,
+          message: "This fork is still being copied; try again in a moment."
+        })
       // Git asks with an empty request of four bytes first whether a large one would be let in.
       const isPush = path === "git-receive-pack" && headers["content-length"] !== "4"
       if (isPush) {

@@ -46,7 +46,7 @@ const make = Effect.gen(function* () {
         // Not in one statement: this one must see what was committed before the rows were locked. And the agent
         // stays as it is until the entry is there, or a change of its visibility would not know of the version.
         return yield* sql<PendingRow>`
-          SELECT v.id AS version_id, a.namespace || '/' || a.name || '@' || v.version AS ref, v.archive_digest, v.attestation, a.visibility,
+          SELECT v.id AS version_id, coalesce(v.released_as, a.namespace || '/' || a.name) || '@' || v.version AS ref, v.archive_digest, v.attestation, a.visibility,
             EXISTS (SELECT FROM log_entries e WHERE e.version_id = v.id AND NOT e.hidden) AS in_clear,
             EXISTS (SELECT FROM log_entries e WHERE e.version_id = v.id AND e.hidden) AS hidden
           FROM log_pending p JOIN versions v ON v.id = p.version_id JOIN agents a ON a.id = v.agent_id
@@ -99,12 +99,15 @@ const make = Effect.gen(function* () {
         SELECT entry FROM log_entries WHERE leaf >= ${from} AND leaf < ${from + count} ORDER BY leaf`.pipe(
         Effect.map((rows) => rows.map(({ entry }) => Buffer.from(entry)))
       ),
-    /** The leaf of a release: the one in clear, or of a private agent its commitment. */
+    /** The leaf of a release, by the name that its agent has or had: the one in clear, or of a private agent its commitment. */
     entryOf: (namespace: string, name: string, version: string) =>
       sql<EntryRow>`
         SELECT e.leaf, e.version_id, e.hidden, e.entry, e.opening
         FROM agents a JOIN versions v ON v.agent_id = a.id JOIN log_entries e ON e.version_id = v.id
-        WHERE a.namespace = ${namespace} AND a.name = ${name} AND v.version = ${version} AND (NOT e.hidden OR a.visibility = 'private')
+        WHERE a.id = coalesce(
+            (SELECT id FROM agents WHERE namespace = ${namespace} AND name = ${name}),
+            (SELECT agent_id FROM former_names WHERE namespace = ${namespace} AND name = ${name}))
+          AND v.version = ${version} AND (NOT e.hidden OR a.visibility = 'private')
         ORDER BY e.hidden LIMIT 1`.pipe(Effect.map((rows) => rows[0] ?? null)),
     entryWith: (leafHash: Buffer) =>
       sql<EntryRow>`

@@ -121,6 +121,38 @@ const advisoriesOf = (advisories) =>
         )
       ]
 
+/** Where a fork comes from, and how far its copy is. */
+const forkOf = ({ forkDetail, forkedFrom, forkState }) => {
+  if (forkedFrom === null) return undefined
+  const { available, name, namespace, version } = forkedFrom
+  const source = name === null ? "an agent that you may not read" : `${namespace}/${name}@${version}`
+  return h(
+    "p",
+    null,
+    "Fork of ",
+    available ? h("a", { href: `#/agents/${namespace}/${name}` }, source) : source,
+    available || name === null ? " " : ", which is gone ",
+    forkState === "ready" ? undefined : [badge(forkState), " ", forkDetail ?? ""]
+  )
+}
+
+const forkButton = (agent, profile) => {
+  const outcome = h("div", null)
+  const fork = async (event) => {
+    event.target.disabled = true
+    try {
+      const made = await post(`${path("/api/v1/agents", agent.namespace, agent.name)}/fork`, {
+        namespace: profile.handle
+      })
+      location.hash = `#/agents/${made.namespace}/${made.name}`
+    } catch (problem) {
+      event.target.disabled = false
+      outcome.replaceChildren(problemBox(problem))
+    }
+  }
+  return [h("p", null, h("button", { type: "button", onclick: fork }, `Fork to ${profile.handle}`)), outcome]
+}
+
 /** One agent: its versions, the scan of the chosen one, and the form that runs it. */
 export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) => {
   const query = new URLSearchParams(location.hash.split("?")[1] ?? "")
@@ -129,6 +161,11 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
     get(`${path("/api/v1/agents", ns, name, "versions")}?limit=50`),
     get(`/api/v1/advisories?${new URLSearchParams({ namespace: ns, name, limit: "100" })}`)
   ])
+  // It was transferred: the address says where it is now.
+  if (agent.namespace !== ns || agent.name !== name) {
+    location.replace(`#/agents/${agent.namespace}/${agent.name}`)
+    return []
+  }
   document.title = `${ns}/${name} · QuickAgents`
   const wanted = query.get("version") ?? agent.latestVersion ?? items[0]?.version
   const version = items.find((one) => one.version === wanted)
@@ -136,11 +173,17 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
     h("h1", null, `${ns}/${name}`),
     h("p", { class: "lead" }, agent.description),
     agent.visibility === "private" ? h("p", null, badge("private")) : undefined,
+    forkOf(agent),
+    profile === null || agent.latestVersion === null || agent.namespace === profile.handle
+      ? undefined
+      : forkButton(agent, profile),
     version === undefined
       ? h("p", { class: "soft" }, "No version yet.")
       : [
           h("h2", null, `Version ${version.version} `, badge(version.status)),
+          version.warnings.map((warning) => h("p", { class: "note", role: "status" }, warning)),
           facts([
+            ["Released as", version.ref === `${ns}/${name}@${version.version}` ? undefined : version.ref],
             ["Submitted", [time(version.createdAt), ` by ${version.submittedBy}`]],
             [
               "Verdict",
