@@ -5,7 +5,9 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AgentChangesGroup, AgentReadsGroup } from "./http/Agents.ts"
+import { PlatformAuditGroup } from "./http/Audit.ts"
 import { CreditsGroup } from "./http/Credits.ts"
+import { GrantsGroup } from "./http/Grants.ts"
 import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
 import { AuthGroup, UserGroup } from "./http/Identity.ts"
 import { InstallsGroup } from "./http/Installs.ts"
@@ -13,6 +15,7 @@ import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
 import { PlatformGroup, ReviewGroup } from "./http/Platform.ts"
 import { SearchGroup } from "./http/Search.ts"
+import { TeamsGroup } from "./http/Teams.ts"
 import { RunsGroup, RunsStatusGroup } from "./http/Runs.ts"
 
 const annotations = OpenApi.annotations({
@@ -27,12 +30,15 @@ export class CoreApi extends HttpApi.make("registry")
   .add(AuthGroup)
   .add(UserGroup)
   .add(OrgsGroup)
+  .add(TeamsGroup)
   .add(SearchGroup)
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
+  .add(GrantsGroup)
   .add(InstallsGroup)
   .add(ReviewGroup)
   .add(PlatformGroup)
+  .add(PlatformAuditGroup)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(annotations) {}
 

@@ -1,7 +1,7 @@
 /** The REST API, the pages and the operations routes on one server. */
 import { AuthHttp, authentication, UserHttp } from "@quickagents/identity"
 import { CatalogHttp, GitHttp } from "@quickagents/catalog"
-import { OrgsHttp } from "@quickagents/orgs"
+import { OrgsHttp, PlatformAuditHttp, TeamsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
 import { CreditsHttp, HostEnrolHttp, RunsHttp, RunsStatusHttp, StaffHostsHttp } from "@quickagents/runs"
 import { ScanHttp } from "@quickagents/scan"
@@ -16,7 +16,16 @@ import { fileURLToPath } from "node:url"
 import { MetaHttp } from "./MetaHttp.ts"
 import { operations } from "./Operations.ts"
 
-const CoreHandlers = Layer.mergeAll(MetaHttp, AuthHttp, UserHttp, OrgsHttp, CatalogHttp, ScanHttp)
+const CoreHandlers = Layer.mergeAll(
+  MetaHttp,
+  AuthHttp,
+  UserHttp,
+  OrgsHttp,
+  TeamsHttp,
+  PlatformAuditHttp,
+  CatalogHttp,
+  ScanHttp
+)
 const RunsHandlers = Layer.mergeAll(CreditsHttp, RunsStatusHttp, RunsHttp, HostEnrolHttp, StaffHostsHttp)
 const Middlewares = Layer.mergeAll(authentication, Idempotency.layer)
 

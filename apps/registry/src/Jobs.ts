@@ -1,4 +1,5 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
+import { eraseDecommissioned } from "@quickagents/catalog"
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
@@ -66,6 +67,7 @@ const Reattest = Singleton.make(
 export const CoreJobs = Layer.mergeAll(
   Reattest,
   job("scan.reconcile", minutely, reconcileScans),
+  job("orgs.erase_decommissioned", hourly, eraseDecommissioned),
   job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),
   job("platform.sweep_idempotency_keys", hourly, Idempotency.sweepIdempotencyKeys),

@@ -1,7 +1,20 @@
 /** A registry node: what it is made of, from the bottom up. */
-import { Agents, AgentsSql, Installs, migrations as catalogMigrations, Search, Versions } from "@quickagents/catalog"
-import { Accounts, layer as IdentityLive, migrations as identityMigrations } from "@quickagents/identity"
-import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
+import {
+  Agents,
+  AgentsSql,
+  Grants,
+  Installs,
+  migrations as catalogMigrations,
+  Search,
+  Versions
+} from "@quickagents/catalog"
+import {
+  Accounts,
+  emailVerification,
+  layer as IdentityLive,
+  migrations as identityMigrations
+} from "@quickagents/identity"
+import { memberships, migrations as orgsMigrations, OrgLife, Orgs, Teams } from "@quickagents/orgs"
 import {
   Audit,
   Authority,
@@ -73,9 +86,12 @@ const Platform = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
 )
 
-const Identity = Layer.mergeAll(Orgs.layer).pipe(Layer.provideMerge(IdentityLive), Layer.provideMerge(memberships))
+const Identity = Layer.mergeAll(Orgs.layer, OrgLife.layer, Teams.layer, emailVerification).pipe(
+  Layer.provideMerge(IdentityLive),
+  Layer.provideMerge(memberships)
+)
 
-const Catalog = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pipe(
+const Catalog = Layer.mergeAll(Versions.layer, Installs.layer, Grants.layer, Search.layer).pipe(
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive))
 )

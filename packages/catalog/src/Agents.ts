@@ -1,5 +1,5 @@
 /** Agents: names in a namespace, public or private. Spec: Other records; Registry core routes; Errors, registry core. */
-import { Orgs } from "@quickagents/orgs"
+import { holdOf, Orgs } from "@quickagents/orgs"
 import { Audit, Database, newId, Settings } from "@quickagents/platform"
 import {
   AgentInUse,
@@ -16,7 +16,7 @@ import {
   NotFound,
   PrivateAgentCap
 } from "@quickagents/schema"
-import type { Account, Agent, AgentStats, CreateAgent, Mode, PatchAgent } from "@quickagents/schema"
+import type { Account, Agent, AgentStats, CreateAgent, Mode, OrgDecommissioning, PatchAgent } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Standing } from "./AgentsPolicy.ts"
@@ -53,6 +53,10 @@ export interface ListAgents {
 export interface SeenAgent {
   readonly agent: AgentRow
   readonly standing: Standing
+  /** The organization that owns it, in whose audit log its changes stand; null in a person's namespace. */
+  readonly org: string | null
+  /** Why it may not change now: its organization is read-only until it is erased. */
+  readonly hold: OrgDecommissioning | null
 }
 
 export class Agents extends Context.Service<
@@ -71,31 +75,46 @@ export class Agents extends Context.Service<
     readonly seen: (viewer: Account | null, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
     /** As `seen`, for a change: whether a token may make it is said by the scope of the change, not by `agent:read`. */
     readonly known: (actor: Account, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
+    /** As `known`, for those who manage it. */
+    readonly managed: (actor: Account, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
+    /** As `managed`, for a change. */
+    readonly changeable: (
+      actor: Account,
+      namespace: string,
+      name: string
+    ) => Effect.Effect<SeenAgent, NotFound | OrgDecommissioning>
     readonly create: (
       actor: Account,
       request: typeof CreateAgent.Type
-    ) => Effect.Effect<Agent, NotFound | NameTaken | NameHeld | NamespaceFull | PrivateAgentCap>
+    ) => Effect.Effect<Agent, NotFound | NameTaken | NameHeld | NamespaceFull | PrivateAgentCap | OrgDecommissioning>
     readonly patch: (
       actor: Account,
       namespace: string,
       name: string,
       change: typeof PatchAgent.Type
-    ) => Effect.Effect<Agent, NotFound | Forbidden | PrivateAgentCap | AgentRetired | BuiltinFirstParty>
+    ) => Effect.Effect<
+      Agent,
+      NotFound | Forbidden | PrivateAgentCap | AgentRetired | BuiltinFirstParty | OrgDecommissioning
+    >
     /** Private with `retiredAt`; takes no submission until it is restored. */
-    readonly retire: (actor: Account, namespace: string, name: string) => Effect.Effect<Agent, NotFound | AgentRetired>
+    readonly retire: (
+      actor: Account,
+      namespace: string,
+      name: string
+    ) => Effect.Effect<Agent, NotFound | AgentRetired | OrgDecommissioning>
     /** Gives back the visibility that it had. */
     readonly restore: (
       actor: Account,
       namespace: string,
       name: string
-    ) => Effect.Effect<Agent, NotFound | AgentNotRetired | PrivateAgentCap>
+    ) => Effect.Effect<Agent, NotFound | AgentNotRetired | PrivateAgentCap | OrgDecommissioning>
     /** For good. With versions a tombstone holds the name; without any the name is free again. */
     readonly remove: (
       actor: Account,
       namespace: string,
       name: string,
       confirm: string | undefined
-    ) => Effect.Effect<void, NotFound | ConfirmName | AgentInUse>
+    ) => Effect.Effect<void, NotFound | ConfirmName | AgentInUse | OrgDecommissioning>
     readonly stats: (viewer: Account | null, namespace: string, name: string) => Effect.Effect<AgentStats, NotFound>
   }
 >()("catalog/Agents") {
@@ -110,6 +129,7 @@ export class Agents extends Context.Service<
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const transaction = Database.transaction(sql)
 
+      const ownerOf = (namespace: string, kind: "account" | "org") => (kind === "org" ? namespace : undefined)
       const found = Effect.fnUntraced(function* (
         viewer: Account | null,
         namespace: string,
@@ -118,7 +138,8 @@ export class Agents extends Context.Service<
         const agent = yield* Effect.orDie(rows.agent(namespace, name))
         if (agent === null) return yield* new NotFound({})
         // A suspended organization's namespace answers null: everything under it is not there.
-        if ((yield* orgs.namespace(namespace)) === null) return yield* new NotFound({})
+        const owner = yield* orgs.namespace(namespace)
+        if (owner === null) return yield* new NotFound({})
         const role = viewer === null ? null : yield* orgs.roleIn(viewer.accountId, namespace)
         // Owners and admins need no grant; a plain member may have been given more than members have.
         const grant =
@@ -126,7 +147,7 @@ export class Agents extends Context.Service<
             ? null
             : yield* Effect.orDie(rows.grant(agent.id, viewer.accountId))
         const standing: Standing = { visibility: agent.visibility, role, grant }
-        return { agent, standing }
+        return { agent, standing, org: ownerOf(namespace, owner.kind) ?? null, hold: holdOf(owner) }
       })
       const seen = Effect.fnUntraced(function* (viewer: Account | null, namespace: string, name: string) {
         const agent = yield* found(viewer, namespace, name)
@@ -137,7 +158,6 @@ export class Agents extends Context.Service<
         return canKnow(agent.standing) ? agent : yield* new NotFound({})
       })
 
-      const ownerOf = (namespace: string, kind: "account" | "org") => (kind === "org" ? namespace : undefined)
       const record = (
         actor: Account,
         action: string,
@@ -153,11 +173,13 @@ export class Agents extends Context.Service<
           detail
         })
 
-      const orgOf = (namespace: string) =>
-        Effect.map(orgs.namespace(namespace), (found) => ownerOf(namespace, found?.kind ?? "account"))
       const managed = Effect.fnUntraced(function* (actor: Account, namespace: string, name: string) {
-        const { agent, standing } = yield* known(actor, namespace, name)
-        return canManage(standing) ? agent : yield* new NotFound({})
+        const seen = yield* known(actor, namespace, name)
+        return canManage(seen.standing) ? seen : yield* new NotFound({})
+      })
+      const changeable = Effect.fnUntraced(function* (actor: Account, namespace: string, name: string) {
+        const seen = yield* managed(actor, namespace, name)
+        return seen.hold === null ? seen : yield* seen.hold
       })
       const reread = (namespace: string, name: string) =>
         Effect.map(Effect.orDie(rows.agent(namespace, name)), (agent) => agentRecord(agent!))
@@ -195,12 +217,16 @@ export class Agents extends Context.Service<
         }),
         seen,
         known,
+        managed,
+        changeable,
         create: Effect.fnUntraced(function* (actor, request) {
           const namespace = yield* orgs.namespace(request.namespace)
           const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
           // Of a namespace that is not the caller's nothing is told.
           if (namespace === null || role === null)
             return yield* new NotFound({ detail: "No namespace of yours has this handle" })
+          const hold = holdOf(namespace)
+          if (hold !== null) return yield* hold
           const at = yield* now
           const id = yield* newId("agt")
           const visibility = request.visibility ?? "public"
@@ -247,8 +273,9 @@ export class Agents extends Context.Service<
           return agentRecord((yield* Effect.orDie(rows.agent(request.namespace, request.name)))!)
         }),
         patch: Effect.fnUntraced(function* (actor, namespace, name, change) {
-          const { agent, standing } = yield* known(actor, namespace, name)
+          const { agent, hold, org, standing } = yield* known(actor, namespace, name)
           if (!canManage(standing) && !(actor.staff && change.builtin !== undefined)) return yield* new NotFound({})
+          if (hold !== null) return yield* hold
           if (change.builtin !== undefined) {
             if (!actor.staff || actor.credential.kind !== "session") {
               return yield* new Forbidden({ detail: "Only platform staff says what is built in" })
@@ -266,24 +293,24 @@ export class Agents extends Context.Service<
                 yield* privateCap(namespace)
               }
               yield* Effect.orDie(rows.patchAgent(agent.id, change, at))
-              yield* record(actor, "agent.update", `${namespace}/${name}`, yield* orgOf(namespace), change)
+              yield* record(actor, "agent.update", `${namespace}/${name}`, org ?? undefined, change)
             })
           )
           return yield* reread(namespace, name)
         }),
         retire: Effect.fnUntraced(function* (actor, namespace, name) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
               if (!(yield* Effect.orDie(rows.retire(agent.id, at)))) return yield* new AgentRetired({})
-              yield* record(actor, "agent.retire", `${namespace}/${name}`, yield* orgOf(namespace), {})
+              yield* record(actor, "agent.retire", `${namespace}/${name}`, org ?? undefined, {})
             })
           )
           return yield* reread(namespace, name)
         }),
         restore: Effect.fnUntraced(function* (actor, namespace, name) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
@@ -292,7 +319,7 @@ export class Agents extends Context.Service<
                 yield* privateCap(namespace)
               }
               if (!(yield* Effect.orDie(rows.restore(agent.id, at)))) return yield* new AgentNotRetired({})
-              yield* record(actor, "agent.restore", `${namespace}/${name}`, yield* orgOf(namespace), {
+              yield* record(actor, "agent.restore", `${namespace}/${name}`, org ?? undefined, {
                 visibility: agent.visibilityBefore
               })
             })
@@ -300,7 +327,7 @@ export class Agents extends Context.Service<
           return yield* reread(namespace, name)
         }),
         remove: Effect.fnUntraced(function* (actor, namespace, name, confirm) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
@@ -318,7 +345,7 @@ export class Agents extends Context.Service<
               )
               if (open !== undefined) return yield* new AgentInUse({ detail: `A version of the agent is ${open}` })
               yield* Effect.orDie(states.length > 0 ? rows.bury(agent.id, at) : rows.remove(agent.id))
-              yield* record(actor, "agent.delete", `${namespace}/${name}`, yield* orgOf(namespace), {
+              yield* record(actor, "agent.delete", `${namespace}/${name}`, org ?? undefined, {
                 versions: states.length > 0
               })
             })

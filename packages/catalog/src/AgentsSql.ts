@@ -33,6 +33,8 @@ export interface VersionRow {
   readonly id: string
   readonly agentId: string
   readonly namespace: string
+  /** The namespace, when it is an organization's. */
+  readonly org: string | null
   readonly name: string
   readonly visibility: "public" | "private"
   readonly builtin: string | null
@@ -85,6 +87,7 @@ const make = Effect.gen(function* () {
   const versionColumns = sql.literal(`
     v.id, v.agent_id, a.namespace, a.name, a.visibility, a.builtin, v.version, v.status, v.archive_digest, v.archive_bytes,
     v.manifest_schema_version, v.manifest, v.scan_status, v.verdict, v.finding_counts, v.holding, v.attestation IS NOT NULL AS signed,
+    (SELECT o.handle FROM organizations o WHERE o.handle = a.namespace) AS org,
     v.source_kind, v.source_commit, v.submitted_by, coalesce(s.handle, 'deleted') AS submitter, v.created_at, v.published_at`)
   const versionFrom = sql.literal(
     "versions v JOIN agents a ON a.id = v.agent_id LEFT JOIN accounts s ON s.id = v.submitted_by"
@@ -102,7 +105,8 @@ const make = Effect.gen(function* () {
       : sql`(a.visibility = 'public'
           OR EXISTS (SELECT FROM namespaces n WHERE n.handle = a.namespace AND n.owner_id = ${accountId})
           OR EXISTS (SELECT FROM namespaces n JOIN members m ON m.org_id = n.owner_id WHERE n.handle = a.namespace AND m.account_id = ${accountId} AND m.active)
-          OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = a.id AND g.account_id = ${accountId}))`
+          OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = a.id AND g.account_id = ${accountId})
+          OR EXISTS (SELECT FROM agent_team_grants g JOIN team_members t ON t.team_id = g.team_id WHERE g.agent_id = a.id AND t.account_id = ${accountId}))`
   const orders = {
     name: "a.namespace, a.name",
     newest: "a.created_at DESC, a.id DESC",
@@ -110,7 +114,7 @@ const make = Effect.gen(function* () {
     installs: "(SELECT count(*) FROM install_log l WHERE l.agent_id = a.id) DESC, a.id DESC"
   }
   const order = (sort: keyof typeof orders) => sql.literal(orders[sort])
-  const notSuspended = sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = a.namespace AND o.state = 'suspended')`
+  const notSuspended = sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = a.namespace AND o.state IN ('suspended', 'erased'))`
 
   return {
     agent,
@@ -120,10 +124,15 @@ const make = Effect.gen(function* () {
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
     readableBy: (accountId: string) => sql`(${readable(accountId, true)} AND ${notSuspended})`,
+    /** The most that the account was given, itself or by one of its teams. */
     grant: (agentId: string, accountId: string) =>
-      sql<{
-        level: Exclude<Grant, null>
-      }>`SELECT level FROM agent_grants WHERE agent_id = ${agentId} AND account_id = ${accountId}`.pipe(
+      sql<{ level: Exclude<Grant, null> }>`
+        SELECT level FROM (
+          SELECT level FROM agent_grants WHERE agent_id = ${agentId} AND account_id = ${accountId}
+          UNION ALL
+          SELECT g.level FROM agent_team_grants g JOIN team_members t ON t.team_id = g.team_id
+          WHERE g.agent_id = ${agentId} AND t.account_id = ${accountId}
+        ) given ORDER BY array_position(ARRAY['manage', 'write', 'read'], level) LIMIT 1`.pipe(
         Effect.map((rows): Grant => rows[0]?.level ?? null)
       ),
     list: (filter: {
@@ -203,6 +212,14 @@ const make = Effect.gen(function* () {
     /** An agent that has versions leaves a tombstone that holds its name. */
     bury: (id: string, now: Date) =>
       sql`UPDATE agents SET deleted_at = ${now}, visibility = 'private', updated_at = ${now} WHERE id = ${id} AND deleted_at IS NULL`,
+    /** Every agent of a namespace as `bury` does it, without its grants. Answers how many. */
+    buryAll: Effect.fnUntraced(function* (namespace: string, now: Date) {
+      const buried = yield* sql<{ id: string }>`
+        UPDATE agents SET deleted_at = ${now}, visibility = 'private', description = '', updated_at = ${now}
+        WHERE namespace = ${namespace} AND deleted_at IS NULL RETURNING id`
+      yield* sql`DELETE FROM agent_grants g USING agents a WHERE a.id = g.agent_id AND a.namespace = ${namespace}`
+      return buried.length
+    }),
     remove: Effect.fnUntraced(function* (id: string) {
       for (const table of ["agent_grants", "agent_stars", "install_log"])
         yield* sql`DELETE FROM ${sql(table)} WHERE agent_id = ${id}`
@@ -236,7 +253,8 @@ const make = Effect.gen(function* () {
         WHERE v.agent_id = ${agentId} AND (${all}::boolean OR v.published_at IS NOT NULL)
         ORDER BY v.created_at DESC, v.id DESC LIMIT ${limit} OFFSET ${offset}`,
     inReview: (limit: number) =>
-      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.status = 'needs_review' ORDER BY v.created_at, v.id LIMIT ${limit}`,
+      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.status = 'needs_review' AND a.deleted_at IS NULL AND ${notSuspended}
+        ORDER BY v.created_at, v.id LIMIT ${limit}`,
     holdsArchive: (digest: string) =>
       sql`SELECT 1 FROM versions WHERE archive_digest = ${digest} LIMIT 1`.pipe(
         Effect.map((rows) => rows.length === 1)
@@ -350,8 +368,8 @@ const make = Effect.gen(function* () {
       }>`SELECT id FROM versions WHERE status = 'scanning' AND progressed_at < ${before} ORDER BY progressed_at LIMIT ${limit}`,
     /** Scans of versions that were submitted before `before`, whether they get on or not. */
     scansOlderThan: (before: Date, limit: number) =>
-      sql<{ id: string; namespace: string; ref: string }>`
-        SELECT v.id, a.namespace, a.namespace || '/' || a.name || '@' || v.version AS ref FROM ${versionFrom}
+      sql<{ id: string; org: string | null; ref: string }>`
+        SELECT v.id, (SELECT o.handle FROM organizations o WHERE o.handle = a.namespace) AS org, a.namespace || '/' || a.name || '@' || v.version AS ref FROM ${versionFrom}
         WHERE v.status = 'scanning' AND v.created_at < ${before} ORDER BY v.created_at LIMIT ${limit}`
   }
 })

@@ -25,7 +25,7 @@ import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import { gzipSync } from "node:zlib"
-import { Agents, AgentsSql, CatalogHttp, Installs, migrations, ScanStarter, Search, Versions } from "./index.ts"
+import { Agents, AgentsSql, CatalogHttp, Grants, Installs, migrations, ScanStarter, Search, Versions } from "./index.ts"
 import { archiveOf, digestOf, manifestOf, packed as packedEntries } from "./testing/TestArchives.ts"
 
 class TestApi extends HttpApi.make("registry")
@@ -59,7 +59,7 @@ const Objects = Layer.unwrap(
   })
 )
 
-const services = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pipe(
+const services = Layer.mergeAll(Versions.layer, Installs.layer, Grants.layer, Search.layer).pipe(
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, NotedStarts, Orgs.layer)),
   Layer.provideMerge(Identity.layer),

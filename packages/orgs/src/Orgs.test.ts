@@ -3,15 +3,15 @@ import { assert, layer } from "@effect/vitest"
 import * as Identity from "@quickagents/identity"
 import { Audit, HttpEdge, migrations as platformMigrations, RateLimits, Settings } from "@quickagents/platform"
 import { layerDatabase } from "@quickagents/platform/testing"
-import { OrgsGroup } from "@quickagents/schema"
+import { OrgsGroup, PlatformAuditGroup, TeamsGroup } from "@quickagents/schema"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApi, HttpApiBuilder } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { createServer } from "node:http"
-import { memberships, migrations, Orgs, OrgsHttp } from "./index.ts"
+import { memberships, migrations, OrgLife, Orgs, OrgsHttp, PlatformAuditHttp, Teams, TeamsHttp } from "./index.ts"
 
-class TestApi extends HttpApi.make("registry").add(OrgsGroup) {}
+class TestApi extends HttpApi.make("registry").add(OrgsGroup).add(TeamsGroup).add(PlatformAuditGroup) {}
 
 const settings: Settings.Values = {
   ...Settings.read({ environment: { DATABASE_URL: "postgres://test" } }),
@@ -22,7 +22,7 @@ const settings: Settings.Values = {
   "limits.authedPerHour": 100_000
 }
 
-const services = Orgs.layer.pipe(
+const services = Layer.mergeAll(Orgs.layer, OrgLife.layer, Teams.layer).pipe(
   Layer.provideMerge(Identity.layer),
   Layer.provideMerge(memberships),
   Layer.provideMerge(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer)),
@@ -31,7 +31,7 @@ const services = Orgs.layer.pipe(
 )
 
 const routes = HttpApiBuilder.layer(TestApi).pipe(
-  Layer.provide(OrgsHttp),
+  Layer.provide([OrgsHttp, TeamsHttp, PlatformAuditHttp]),
   Layer.provide(Identity.authentication),
   Layer.provideMerge(HttpEdge.layer(TestApi))
 )
@@ -279,7 +279,8 @@ layer(Live)("an organization", (it) => {
       assert.deepStrictEqual(yield* orgs.namespace("own-space"), {
         handle: "own-space",
         kind: "account",
-        ownerId: ada.account.id
+        ownerId: ada.account.id,
+        decommissionAt: null
       })
     })
   )

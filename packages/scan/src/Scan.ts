@@ -240,7 +240,7 @@ export const scanVersion = Effect.fnUntraced(
             actor: Audit.system,
             action: `version.${decision.status}`,
             target: ref,
-            org: version.namespace,
+            org: version.org ?? undefined,
             detail: { verdict: decision.verdict }
           })
         }
@@ -315,7 +315,7 @@ export const reconcileScans = Effect.gen(function* () {
   const late = yield* Effect.orDie(rows.scansOlderThan(before(scanLifeMs), batch))
   yield* Effect.forEach(
     late,
-    ({ id, namespace, ref }) =>
+    ({ id, org, ref }) =>
       transaction(
         Effect.gen(function* () {
           const moved = yield* Effect.orDie(
@@ -326,7 +326,7 @@ export const reconcileScans = Effect.gen(function* () {
               actor: Audit.system,
               action: "version.needs_review",
               target: ref,
-              org: namespace,
+              org: org ?? undefined,
               detail: { reason: "pipeline-error" }
             })
           }

@@ -1,4 +1,5 @@
 import type { Database } from "@quickagents/platform"
 import orgs from "./2026112120_orgs.ts"
+import teams from "./2026112230_teams.ts"
 
-export const migrations: Database.Migrations = { "2026112120_orgs": orgs }
+export const migrations: Database.Migrations = { "2026112120_orgs": orgs, "2026112230_teams": teams }

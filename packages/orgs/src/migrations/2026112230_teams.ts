@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** Teams, and the end of an organization's life. */
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE organizations
+    DROP CONSTRAINT organizations_state_check,
+    ADD CONSTRAINT organizations_state_check CHECK (state IN ('active', 'decommissioning', 'suspended', 'erased')),
+    ADD CONSTRAINT organizations_hold CHECK (state <> 'decommissioning' OR decommission_at IS NOT NULL)`
+  yield* sql`CREATE INDEX organizations_decommission_at ON organizations (decommission_at) WHERE state = 'decommissioning'`
+  yield* sql`CREATE TABLE teams (
+    id text PRIMARY KEY,
+    org_id text NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    name text NOT NULL,
+    description text NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT teams_name UNIQUE (org_id, name)
+  )`
+  yield* sql`CREATE TABLE team_members (
+    team_id text NOT NULL REFERENCES teams ON DELETE CASCADE,
+    account_id text NOT NULL REFERENCES accounts ON DELETE CASCADE,
+    since timestamptz NOT NULL,
+    PRIMARY KEY (team_id, account_id)
+  )`
+  yield* sql`CREATE INDEX team_members_account ON team_members (account_id)`
+})
