@@ -98,15 +98,14 @@ const make = Effect.gen(function* () {
       Effect.map(one)
     )
 
-  /** The condition under which `viewer` may read the agent `a`. */
+  /** The condition under which `viewer` may read the agent `a`. Who is in a team reads as a member of the organization. */
   const readable = (accountId: string | null, privateToo: boolean) =>
     accountId === null || !privateToo
       ? sql`a.visibility = 'public'`
       : sql`(a.visibility = 'public'
           OR EXISTS (SELECT FROM namespaces n WHERE n.handle = a.namespace AND n.owner_id = ${accountId})
           OR EXISTS (SELECT FROM namespaces n JOIN members m ON m.org_id = n.owner_id WHERE n.handle = a.namespace AND m.account_id = ${accountId} AND m.active)
-          OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = a.id AND g.account_id = ${accountId})
-          OR EXISTS (SELECT FROM agent_team_grants g JOIN team_members t ON t.team_id = g.team_id WHERE g.agent_id = a.id AND t.account_id = ${accountId}))`
+          OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = a.id AND g.account_id = ${accountId}))`
   const orders = {
     name: "a.namespace, a.name",
     newest: "a.created_at DESC, a.id DESC",
@@ -124,13 +123,15 @@ const make = Effect.gen(function* () {
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
     readableBy: (accountId: string) => sql`(${readable(accountId, true)} AND ${notSuspended})`,
-    /** The most that the account was given, itself or by one of its teams. */
+    /** The most that the account was given, itself or, while it is a member of the organization, by one of its teams. */
     grant: (agentId: string, accountId: string) =>
       sql<{ level: Exclude<Grant, null> }>`
         SELECT level FROM (
           SELECT level FROM agent_grants WHERE agent_id = ${agentId} AND account_id = ${accountId}
           UNION ALL
-          SELECT g.level FROM agent_team_grants g JOIN team_members t ON t.team_id = g.team_id
+          SELECT g.level FROM agent_team_grants g JOIN teams ON teams.id = g.team_id
+          JOIN team_members t ON t.team_id = g.team_id
+          JOIN members m ON m.org_id = teams.org_id AND m.account_id = t.account_id AND m.active
           WHERE g.agent_id = ${agentId} AND t.account_id = ${accountId}
         ) given ORDER BY array_position(ARRAY['manage', 'write', 'read'], level) LIMIT 1`.pipe(
         Effect.map((rows): Grant => rows[0]?.level ?? null)
