@@ -8,6 +8,7 @@ import { homePage } from "./pages/home.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
 import { tokensPage } from "./pages/tokens.js"
+import { verifyEmailPage } from "./pages/verify-email.js"
 
 const main = document.getElementById("main")
 
@@ -19,7 +20,8 @@ const routes = [
   { pattern: /^\/runs$/, page: runsPage, title: "My runs", nav: "/runs", signedIn: true },
   { pattern: /^\/runs\/([^/]+)$/, page: runPage, title: "Run", signedIn: true },
   { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
-  { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true }
+  { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true },
+  { pattern: /^\/verify-email$/, page: verifyEmailPage, title: "Verify your address" }
 ]
 
 const state = { profile: null, providers: [], runs: false }
@@ -54,6 +56,7 @@ const showShell = (path) => {
               state.profile.displayName || state.profile.handle,
               state.profile.staff ? h("span", { class: "soft" }, " (staff)") : undefined
             ),
+            state.profile.emailVerified ? "" : h("a", { href: "#/verify-email" }, "Verify your address"),
             h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")
           ])
     )
