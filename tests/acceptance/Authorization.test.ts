@@ -584,6 +584,18 @@ const expectations = (
   ]
 }
 
+it("every problem of the contract has the page that its type names", async () => {
+  const document = await (await fetch(`${stack.urls[0]}/openapi.json`)).text()
+  const types = [...new Set(document.match(/\/problems\/[a-z-]+/g))]
+  expect(types.length).toBeGreaterThan(30)
+  for (const type of types) {
+    const page = await fetch(`${stack.urls[0]}${type}`)
+    expect(page.status, type).toBe(200)
+    expect(await page.text()).toContain(`<code>${type.slice("/problems/".length)}</code>`)
+  }
+  expect(await (await fetch(`${stack.urls[0]}/problems`)).text()).toContain(types[0])
+})
+
 describe("scopes of a token", () => {
   type Request = readonly [status: number, method: string, path: string, body?: unknown]
   /** With `scope` alone each request is answered as told; with every scope but that one each is 403. */

@@ -34,6 +34,9 @@ const signOut = async () => {
   }
 }
 
+/** Where one comes back to after a sign-in. The token of a mail stays in the browser. */
+const wayBack = (path) => `/#${path.replace(/\?token=.*/, "")}`
+
 const showShell = (path) => {
   const items = routes.filter((route) => route.nav !== undefined && (!route.signedIn || state.profile !== null))
   document
@@ -47,7 +50,7 @@ const showShell = (path) => {
     .getElementById("who")
     .replaceChildren(
       ...(state.profile === null
-        ? signInLinks(state.providers, `/#${path}`)
+        ? signInLinks(state.providers, wayBack(path))
         : [
             h(
               "span",
@@ -85,7 +88,7 @@ const show = async (moved) => {
       content = [
         h("h1", null, route.title),
         h("p", { class: "lead" }, "Sign in to see this page."),
-        signInLinks(state.providers, `/#${path}`)
+        signInLinks(state.providers, wayBack(path))
       ]
     } else {
       const onLeave = (stop) => {
