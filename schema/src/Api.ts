@@ -7,6 +7,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { AgentChangesGroup, AgentReadsGroup } from "./http/Agents.ts"
 import { PlatformAuditGroup } from "./http/Audit.ts"
 import { CreditsGroup } from "./http/Credits.ts"
+import { DomainOrgGroup, DomainsGroup } from "./http/Domains.ts"
 import { GrantsGroup } from "./http/Grants.ts"
 import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
 import { AuthGroup, UserGroup } from "./http/Identity.ts"
@@ -31,6 +32,8 @@ export class CoreApi extends HttpApi.make("registry")
   .add(UserGroup)
   .add(OrgsGroup)
   .add(TeamsGroup)
+  .add(DomainsGroup)
+  .add(DomainOrgGroup)
   .add(SearchGroup)
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)

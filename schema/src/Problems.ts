@@ -156,6 +156,18 @@ export class StaffOrgDomain extends HttpApiError.Problem<StaffOrgDomain>()("Staf
   title: "The staff organization takes addresses of its own domain only"
 }) {}
 
+export class DomainClaimed extends HttpApiError.Problem<DomainClaimed>()(
+  "DomainClaimed",
+  { type: typeOf("domain-claimed"), status: 409, title: "Another organization holds the domain" },
+  { domain: Schema.String, org: Schema.String }
+) {}
+
+export class DomainNotProven extends HttpApiError.Problem<DomainNotProven>()("DomainNotProven", {
+  type: typeOf("domain-not-proven"),
+  status: 409,
+  title: "The domain's DNS does not hold the challenge"
+}) {}
+
 /** Any change of an organization, or of what is under it, while it waits to be erased. */
 export class OrgDecommissioning extends HttpApiError.Problem<OrgDecommissioning>()(
   "OrgDecommissioning",

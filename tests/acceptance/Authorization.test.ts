@@ -328,6 +328,36 @@ const rows: Readonly<Record<string, Row>> = {
     return "/api/v1/orgs/acme/teams/core/members/ada"
   }),
 
+  // Admins of the organization, and staff that looks.
+  ...Object.fromEntries(
+    ["domain-claims", "access-requests"].map((list) => [
+      `GET /api/v1/orgs/:org/${list}`,
+      { ...ofOrg(`/api/v1/orgs/acme/${list}`), who: [401, 404, 404, 403, 200, 200, 200] as Who }
+    ])
+  ),
+  "POST /api/v1/orgs/:org/domain-claims": administers(201, "/api/v1/orgs/acme/domain-claims", {
+    domain: "acme.example"
+  }),
+  "POST /api/v1/orgs/:org/domain-claims/:domain/verify": administers(
+    404,
+    "/api/v1/orgs/acme/domain-claims/none.example/verify"
+  ),
+  "DELETE /api/v1/orgs/:org/domain-claims/:domain": administers(204, async () => {
+    await json("POST", "/api/v1/orgs/acme/domain-claims", owner, { domain: "short-lived.example" })
+    return "/api/v1/orgs/acme/domain-claims/short-lived.example"
+  }),
+  "GET /api/v1/user/domain-org": {
+    ...mine("/api/v1/user/domain-org", "user:profile"),
+    who: [401, 403, 200, 200, 200, 200, 200]
+  },
+  // Nobody holds the domain of these people.
+  "POST /api/v1/user/domain-org/request-access": {
+    who: [401, 403, 404, 404, 404, 404, 404],
+    scopes: { "user:profile": 404 },
+    staffTokens: [403, 404],
+    path: () => "/api/v1/user/domain-org/request-access"
+  },
+
   "GET /api/v1/search": { ...anyone(200, "/api/v1/search"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
   "GET /api/v1/agents": { ...anyone(200, "/api/v1/agents"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
   "GET /api/v1/agents/:ns/:name": readsSecret(() => secretAgent),

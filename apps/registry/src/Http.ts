@@ -1,7 +1,7 @@
 /** The REST API, the pages and the operations routes on one server. */
 import { AuthHttp, authentication, UserHttp } from "@quickagents/identity"
 import { CatalogHttp, GitHttp } from "@quickagents/catalog"
-import { OrgsHttp, PlatformAuditHttp, TeamsHttp } from "@quickagents/orgs"
+import { DomainsHttp, OrgsHttp, PlatformAuditHttp, TeamsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
 import { CreditsHttp, HostEnrolHttp, RunsHttp, RunsStatusHttp, StaffHostsHttp } from "@quickagents/runs"
 import { ScanHttp } from "@quickagents/scan"
@@ -22,6 +22,7 @@ const CoreHandlers = Layer.mergeAll(
   UserHttp,
   OrgsHttp,
   TeamsHttp,
+  DomainsHttp,
   PlatformAuditHttp,
   CatalogHttp,
   ScanHttp

@@ -14,7 +14,7 @@ import {
   layer as IdentityLive,
   migrations as identityMigrations
 } from "@quickagents/identity"
-import { memberships, migrations as orgsMigrations, OrgLife, Orgs, Teams } from "@quickagents/orgs"
+import { Domains, memberships, migrations as orgsMigrations, OrgLife, Orgs, Teams } from "@quickagents/orgs"
 import {
   Audit,
   Authority,
@@ -86,7 +86,7 @@ const Platform = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
 )
 
-const Identity = Layer.mergeAll(Orgs.layer, OrgLife.layer, Teams.layer, emailVerification).pipe(
+const Identity = Layer.mergeAll(Orgs.layer, OrgLife.layer, Teams.layer, Domains.layer, emailVerification).pipe(
   Layer.provideMerge(IdentityLive),
   Layer.provideMerge(memberships)
 )

@@ -30,7 +30,8 @@ export const eraseDecommissioned = Effect.gen(function* () {
             WHERE id = ${id} AND ${due} RETURNING 1`
           if (erased.length === 0) return
           const agents = yield* rows.buryAll(handle, now)
-          yield* sql`DELETE FROM teams WHERE org_id = ${id}`
+          for (const table of ["teams", "domain_claims", "access_requests"])
+            yield* sql`DELETE FROM ${sql(table)} WHERE org_id = ${id}`
           const members = yield* sql`DELETE FROM members WHERE org_id = ${id} RETURNING 1`
           yield* audit.record({
             actor: Audit.system,

@@ -44,7 +44,8 @@ export class Mail extends Context.Service<
         send: (mail) =>
           Effect.asVoid(
             Effect.tryPromise({
-              try: () => transport.sendMail(mail),
+              // As one address, whatever stands in it: a comma must not make two of it.
+              try: () => transport.sendMail({ ...mail, to: { name: "", address: mail.to } }),
               // The code only: the server's words may hold the address.
               catch: (error) => new MailNotSent({ reason: String((error as { readonly code?: unknown }).code) })
             })

@@ -3,16 +3,33 @@ import { assert, layer } from "@effect/vitest"
 import * as Identity from "@quickagents/identity"
 import { Audit, HttpEdge, migrations as platformMigrations, RateLimits, Settings } from "@quickagents/platform"
 import { layerDatabase } from "@quickagents/platform/testing"
-import { OrgsGroup, PlatformAuditGroup, TeamsGroup } from "@quickagents/schema"
+import { DomainOrgGroup, DomainsGroup, OrgsGroup, PlatformAuditGroup, TeamsGroup } from "@quickagents/schema"
 import { Clock, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApi, HttpApiBuilder } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
-import { memberships, migrations, OrgLife, Orgs, OrgsHttp, PlatformAuditHttp, Teams, TeamsHttp } from "./index.ts"
+import {
+  Domains,
+  DomainsHttp,
+  memberships,
+  migrations,
+  OrgLife,
+  Orgs,
+  OrgsHttp,
+  PlatformAuditHttp,
+  Teams,
+  TeamsHttp
+} from "./index.ts"
+import { startDnsServer } from "./testing/DnsServer.ts"
 
-class TestApi extends HttpApi.make("registry").add(OrgsGroup).add(TeamsGroup).add(PlatformAuditGroup) {}
+class TestApi extends HttpApi.make("registry")
+  .add(OrgsGroup)
+  .add(TeamsGroup)
+  .add(PlatformAuditGroup)
+  .add(DomainsGroup)
+  .add(DomainOrgGroup) {}
 
 const settings: Settings.Values = {
   ...Settings.read({ environment: { DATABASE_URL: "postgres://test" } }),
@@ -23,16 +40,23 @@ const settings: Settings.Values = {
   "limits.authedPerHour": 100_000
 }
 
-const services = Layer.mergeAll(Orgs.layer, OrgLife.layer, Teams.layer).pipe(
+/** What the DNS of the tests says: texts by name. */
+const dns = new Map<string, ReadonlyArray<string>>()
+const TestSettings = Layer.effect(
+  Settings.Settings,
+  Effect.map(startDnsServer(dns), (port) => ({ ...settings, "orgs.dnsServers": [`127.0.0.1:${port}`] }))
+)
+
+const services = Layer.mergeAll(Orgs.layer, OrgLife.layer, Teams.layer, Domains.layer).pipe(
   Layer.provideMerge(Identity.layer),
   Layer.provideMerge(memberships),
   Layer.provideMerge(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer)),
   Layer.provideMerge(layerDatabase({ ...platformMigrations, ...Identity.migrations, ...migrations })),
-  Layer.provideMerge(Layer.succeed(Settings.Settings, settings))
+  Layer.provideMerge(TestSettings)
 )
 
 const routes = HttpApiBuilder.layer(TestApi).pipe(
-  Layer.provide([OrgsHttp, TeamsHttp, PlatformAuditHttp]),
+  Layer.provide([OrgsHttp, TeamsHttp, DomainsHttp, PlatformAuditHttp]),
   Layer.provide(Identity.authentication),
   Layer.provideMerge(HttpEdge.layer(TestApi))
 )
@@ -397,6 +421,12 @@ layer(Live)("an organization", (it) => {
         assert.strictEqual(refused.status, 409, path)
         assert.deepInclude(refused.body, { type: "/problems/org-decommissioning", org: "ending", decommissionAt })
       }
+      // Who may not is told that.
+      const mere = yield* aPerson("ending-member")
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`INSERT INTO members (org_id, account_id, role, since) VALUES (${ended.body.id}, ${mere.account.id}, 'member', now())`
+      assert.strictEqual((yield* call(mere, "PUT", "/ending/members/ending-admin", { role: "member" })).status, 403)
+      assert.strictEqual((yield* call(mere, "POST", "/ending/teams", { name: "own" })).status, 403)
       for (const path of ["/ending", "/ending/members", "/ending/teams/core", "/ending/audit"])
         assert.strictEqual((yield* call(admin, "GET", path)).status, 200, path)
       assert.strictEqual((yield* call(admin, "DELETE", "/ending/decommission")).status, 403)
@@ -537,6 +567,164 @@ layer(Live)("the staff organization", (it) => {
       const sql = yield* SqlClient.SqlClient
       yield* sql`UPDATE organizations SET state = 'suspended' WHERE handle = 'the-staff'`
       assert.isFalse(yield* orgs.isStaff(first.account.id))
+    })
+  )
+})
+
+layer(Live)("domains of an organization", (it) => {
+  const claims = (org: string) => `/${org}/domain-claims`
+  const prove = ({ record }: { readonly record: { readonly name: string; readonly value: string } }) =>
+    dns.set(record.name, ["v=spf1 -all", record.value])
+  const domainOrg = (person: { readonly headers: Record<string, string> }, method = "GET", path = "") =>
+    call(person, method, `/../user/domain-org${path}`)
+
+  it.effect("[ORG-007] are claimed, proven by a DNS record, shown on the organization, and given up", () =>
+    Effect.gen(function* () {
+      const owner = yield* anOrg("claimer")
+      const member = yield* aPerson("claimer-member")
+      yield* call(owner, "PUT", "/claimer/members/claimer-member", { role: "member" })
+      const made = yield* call(owner, "POST", claims("claimer"), { domain: "claimer.example" })
+      assert.strictEqual(made.status, 201)
+      assert.deepInclude(made.body, { domain: "claimer.example", state: "pending", verifiedAt: null })
+      assert.deepInclude(made.body.record, { type: "TXT", name: "_quickagents-challenge.claimer.example" })
+      assert.deepStrictEqual(
+        (yield* call(owner, "POST", claims("claimer"), { domain: "claimer.example" })).body,
+        made.body
+      )
+      for (const domain of ["claimer", "Claimer.example", "claimer.example.", "-a.example", "a..example", "a.b/c", ""])
+        assert.strictEqual((yield* call(owner, "POST", claims("claimer"), { domain })).status, 422, domain)
+
+      const verify = call(owner, "POST", `${claims("claimer")}/claimer.example/verify`)
+      assert.strictEqual(type(yield* verify), "/problems/domain-not-proven")
+      dns.set(made.body.record.name, ["another value"])
+      assert.strictEqual(type(yield* verify), "/problems/domain-not-proven")
+      prove(made.body)
+      const proven = yield* verify
+      assert.deepInclude(proven.body, { state: "verified", domain: "claimer.example" })
+      assert.strictEqual((yield* verify).status, 200)
+      const second = (yield* call(owner, "POST", claims("claimer"), { domain: "mail.claimer.example" })).body
+      prove(second)
+      yield* TestClock.adjust("1 second")
+      yield* call(owner, "POST", `${claims("claimer")}/mail.claimer.example/verify`)
+      assert.deepInclude((yield* call(owner, "GET", "/claimer")).body, {
+        domain: "claimer.example",
+        verifiedDomains: ["claimer.example", "mail.claimer.example"]
+      })
+      assert.strictEqual((yield* call(owner, "POST", `${claims("claimer")}/none.example/verify`)).status, 404)
+      assert.strictEqual((yield* call(member, "GET", claims("claimer"))).status, 403)
+      assert.strictEqual((yield* call(member, "POST", claims("claimer"), { domain: "b.example" })).status, 403)
+      assert.strictEqual((yield* call(owner, "DELETE", `${claims("claimer")}/claimer.example`)).status, 204)
+      assert.strictEqual((yield* call(owner, "DELETE", `${claims("claimer")}/claimer.example`)).status, 404)
+      assert.deepInclude((yield* call(owner, "GET", "/claimer")).body, {
+        domain: "mail.claimer.example",
+        verifiedDomains: ["mail.claimer.example"]
+      })
+      assert.deepStrictEqual(
+        (yield* call(owner, "GET", claims("claimer"))).body.items.map((claim: any) => claim.domain),
+        ["mail.claimer.example"]
+      )
+      const outsider = yield* anOrg("claimer-rival")
+      assert.strictEqual((yield* call(outsider, "GET", claims("claimer"))).status, 404)
+      yield* call(owner, "POST", "/claimer/decommission")
+      for (const [method, path] of [
+        ["POST", "/mail.claimer.example/verify"],
+        ["DELETE", "/mail.claimer.example"]
+      ])
+        assert.strictEqual((yield* call(owner, method, claims("claimer") + path)).status, 409)
+    })
+  )
+
+  it.effect("[ORG-014] one organization holds a domain, one a member, and staff's has its own addresses only", () =>
+    Effect.gen(function* () {
+      const one = yield* anOrg("holder-one")
+      const two = yield* anOrg("holder-two")
+      const [first, second] = yield* Effect.all([
+        call(one, "POST", claims("holder-one"), { domain: "held.example" }),
+        call(two, "POST", claims("holder-two"), { domain: "held.example" })
+      ])
+      dns.set(first.body.record.name, [first.body.record.value, second.body.record.value])
+      const both = yield* Effect.all(
+        [
+          call(one, "POST", `${claims("holder-one")}/held.example/verify`),
+          call(two, "POST", `${claims("holder-two")}/held.example/verify`)
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.sameMembers(
+        both.map(({ status }) => status),
+        [200, 409]
+      )
+      const [holder, loser] = both[0].status === 200 ? ["holder-one", two] : ["holder-two", one]
+      const late = yield* aPerson("holder-late")
+      yield* call(late, "POST", "", { handle: "holder-late-org" })
+      const refused = yield* call(late, "POST", claims("holder-late-org"), { domain: "held.example" })
+      for (const answer of [both.find(({ status }) => status === 409)!, refused]) {
+        assert.strictEqual(answer.status, 409)
+        assert.deepInclude(answer.body, { type: "/problems/domain-claimed", domain: "held.example", org: holder })
+      }
+      // An active member of another organization is neither invited nor founds one.
+      const invited = yield* call(late, "PUT", `/holder-late-org/members/${loser.account.handle}`, { role: "member" })
+      assert.strictEqual(type(invited), "/problems/already-a-member")
+      assert.strictEqual(type(yield* call(loser, "POST", "", { handle: "one-more" })), "/problems/already-a-member")
+
+      const orgs = yield* Orgs
+      const staff = yield* aPerson("the-staff-owner")
+      yield* orgs.ensure({ handle: "the-staff", ownerId: staff.account.id })
+      yield* aPerson("held-outside", { email: "outside@held.example" })
+      const outside = yield* call(staff, "PUT", "/the-staff/members/held-outside", { role: "member" })
+      assert.strictEqual(outside.status, 409)
+      assert.strictEqual(type(outside), "/problems/staff-org-domain")
+    })
+  )
+
+  it.effect("[ORG-005] [ORG-015] a person finds the holder of their domain and asks it for access, once a day", () =>
+    Effect.gen(function* () {
+      const owner = yield* anOrg("employer")
+      const made = (yield* call(owner, "POST", claims("employer"), { domain: "employer.example" })).body
+      const worker = yield* aPerson("worker", { email: "worker@employer.example" })
+      assert.deepStrictEqual((yield* domainOrg(worker)).body, { domain: "employer.example", org: null, member: false })
+      assert.strictEqual((yield* domainOrg(worker, "POST", "/request-access")).status, 404)
+      prove(made)
+      yield* call(owner, "POST", `${claims("employer")}/employer.example/verify`)
+      assert.deepStrictEqual((yield* domainOrg(worker)).body, {
+        domain: "employer.example",
+        org: { handle: "employer", displayName: "employer" },
+        member: false
+      })
+      // Below the domain is another domain.
+      const other = yield* aPerson("worker-below", { email: "worker@sub.employer.example" })
+      assert.isNull((yield* domainOrg(other)).body.org)
+
+      assert.strictEqual((yield* domainOrg(worker, "POST", "/request-access")).status, 202)
+      yield* TestClock.adjust("23 hours")
+      const again = yield* domainOrg(worker, "POST", "/request-access")
+      assert.strictEqual(again.status, 429)
+      assert.strictEqual(type(again), "/problems/rate-limited")
+      const asked = (yield* call(owner, "GET", "/employer/access-requests")).body.items
+      assert.lengthOf(asked, 1)
+      assert.deepInclude(asked[0], { handle: "worker", email: "worker@employer.example" })
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual((yield* domainOrg(worker, "POST", "/request-access")).status, 202)
+      assert.strictEqual((yield* call(worker, "GET", "/employer/access-requests")).status, 404)
+      yield* call(owner, "PUT", "/employer/members/worker", { role: "member" })
+      assert.isTrue((yield* domainOrg(worker)).body.member)
+      assert.strictEqual(type(yield* domainOrg(worker, "POST", "/request-access")), "/problems/already-a-member")
+      assert.strictEqual((yield* call(worker, "GET", "/employer/access-requests")).status, 403)
+      assert.deepStrictEqual((yield* call(owner, "GET", "/employer/access-requests")).body.items, [])
+    })
+  )
+
+  it.effect("[ORG-010] an unverified address neither founds an organization nor looks a domain up", () =>
+    Effect.gen(function* () {
+      const unverified = yield* aPerson("domain-unverified", { verified: false })
+      for (const refused of [
+        yield* call(unverified, "POST", "", { handle: "unverified-again" }),
+        yield* domainOrg(unverified),
+        yield* domainOrg(unverified, "POST", "/request-access")
+      ]) {
+        assert.strictEqual(refused.status, 403)
+        assert.strictEqual(type(refused), "/problems/email-unverified")
+      }
     })
   )
 })

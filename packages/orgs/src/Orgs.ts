@@ -205,11 +205,11 @@ export class Orgs extends Context.Service<
         const locked = yield* lockedFor(actor, handle, target?.id ?? "")
         // To an outsider neither the organization nor its members are there.
         if (locked === null || locked.actorRole === null || target === null) return yield* new NotFound({})
-        const hold = holdOf(locked.org)
-        if (hold !== null) return yield* hold
         const { actorRole, from, org, otherAdmins } = locked
         const refusal = memberChangeRefusal({ actorRole, self: target.id === actor.accountId, from, to, otherAdmins })
         if (refusal === "forbidden") return yield* new Forbidden({})
+        const hold = holdOf(org)
+        if (hold !== null) return yield* hold
         if (refusal === "last-admin") return yield* new LastAdmin({})
         return { org, target, from }
       })

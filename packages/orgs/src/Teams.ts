@@ -4,13 +4,20 @@
  * time. Spec: Scopes (org:admin); Authentication, other rules 6.
  */
 import { Audit, Database, newId } from "@quickagents/platform"
-import { Forbidden, NameTaken, NotFound } from "@quickagents/schema"
-import type { Account, CreateTeam, OrgDecommissioning, PatchTeam, Team, TeamMember } from "@quickagents/schema"
+import { NameTaken, NotFound } from "@quickagents/schema"
+import type {
+  Account,
+  CreateTeam,
+  Forbidden,
+  OrgDecommissioning,
+  PatchTeam,
+  Team,
+  TeamMember
+} from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { holdOf, isAdmin } from "./OrgsPolicy.ts"
-import type { Role } from "./OrgsPolicy.ts"
-import { unseen } from "./Staff.ts"
+import { administeredOrg } from "./AdministeredOrg.ts"
+import type { AdministeredOrg } from "./AdministeredOrg.ts"
 
 interface TeamRow {
   readonly id: string
@@ -25,13 +32,6 @@ interface TeamMemberRow {
   readonly displayName: string
   readonly since: Date
 }
-interface LockedOrg {
-  readonly id: string
-  readonly handle: string
-  readonly decommissionAt: Date | null
-  readonly role: Role
-}
-
 const toTeam = (row: TeamRow): Team => ({ ...row, createdAt: row.createdAt.toISOString() })
 const toMember = (row: TeamMemberRow): TeamMember => ({ ...row, since: row.since.toISOString() })
 
@@ -87,20 +87,7 @@ export class Teams extends Context.Service<
         return row === undefined ? yield* new NotFound({}) : toTeam(row)
       })
 
-      /**
-       * The organization for one of its admins. Locked as for a change of its members: who is removed
-       * from it must not come into one of its teams at the same time.
-       */
-      const administered = Effect.fnUntraced(function* (actor: Account, handle: string) {
-        const [org] = yield* Effect.orDie(sql<LockedOrg>`
-          SELECT o.id, o.handle, o.decommission_at,
-            (SELECT m.role FROM members m WHERE m.org_id = o.id AND m.account_id = ${actor.accountId} AND m.active) AS role
-          FROM organizations o WHERE o.handle = ${handle} AND o.state NOT IN ${unseen(sql)} FOR UPDATE OF o`)
-        if (org === undefined || org.role === null) return yield* new NotFound({})
-        if (!isAdmin(org.role)) return yield* new Forbidden({})
-        const hold = holdOf(org)
-        return hold === null ? org : yield* hold
-      })
+      const administered = administeredOrg(sql)
       const memberOf = (orgId: string, handle: string) =>
         Effect.map(
           Effect.orDie(sql<{ id: string; handle: string; displayName: string }>`
@@ -108,7 +95,13 @@ export class Teams extends Context.Service<
             WHERE a.handle = ${handle} AND m.org_id = ${orgId} AND m.active`),
           ([row]) => row
         )
-      const record = (actor: Account, action: string, org: LockedOrg, team: string, detail: Record<string, unknown>) =>
+      const record = (
+        actor: Account,
+        action: string,
+        org: AdministeredOrg,
+        team: string,
+        detail: Record<string, unknown>
+      ) =>
         audit.record({
           actor: { type: "account", id: actor.accountId, handle: actor.handle },
           action,

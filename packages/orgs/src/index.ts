@@ -1,4 +1,6 @@
 export { PlatformAuditHttp } from "./AuditHttp.ts"
+export { Domains } from "./Domains.ts"
+export { DomainsHttp } from "./DomainsHttp.ts"
 export { migrations } from "./migrations/index.ts"
 export { OrgLife } from "./OrgLife.ts"
 export { Orgs } from "./Orgs.ts"

@@ -164,6 +164,11 @@ export const table = {
     null as string | null,
     optional(text)
   ),
+  "orgs.dnsServers": setting(
+    "DNS servers that domain claims are proven at, address or address:port each; without them those of the machine",
+    [] as ReadonlyArray<string>,
+    list
+  ),
   "orgs.decommissionHold": setting(
     "How long a decommissioned organization is read-only before it is erased",
     30 * 86_400_000,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Teams, and the end of an organization's life. */
+/** Teams, mail domains, and the end of an organization's life. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`ALTER TABLE organizations
@@ -24,4 +24,20 @@ export default Effect.gen(function* () {
     PRIMARY KEY (team_id, account_id)
   )`
   yield* sql`CREATE INDEX team_members_account ON team_members (account_id)`
+  yield* sql`CREATE TABLE domain_claims (
+    org_id text NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    domain text NOT NULL CHECK (domain = lower(domain)),
+    challenge text NOT NULL,
+    created_at timestamptz NOT NULL,
+    verified_at timestamptz,
+    PRIMARY KEY (org_id, domain)
+  )`
+  // Many may say that a domain is theirs; one has proven it.
+  yield* sql`CREATE UNIQUE INDEX domain_claims_one_holder ON domain_claims (domain) WHERE verified_at IS NOT NULL`
+  yield* sql`CREATE TABLE access_requests (
+    account_id text PRIMARY KEY REFERENCES accounts ON DELETE CASCADE,
+    org_id text NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    requested_at timestamptz NOT NULL
+  )`
+  yield* sql`CREATE INDEX access_requests_org ON access_requests (org_id, requested_at)`
 })
