@@ -225,6 +225,24 @@ describe("grants on an agent", () => {
   })
 })
 
+it("a node that starts makes the audit log's partitions before it writes an entry", async () => {
+  const partitions = () =>
+    stack.sql<{ name: string }>(
+      (sql) => sql`
+        SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = 'audit_entries'::regclass ORDER BY 1`
+    )
+  const before = await partitions()
+  await stack.nodes[0].kill("SIGTERM")
+  await stack.sql((sql) => sql`SELECT audit_drop_partitions(now() + interval '3 months')`)
+  expect(await partitions()).toEqual([{ name: "audit_entries_default" }])
+  stack.nodes[0].start()
+  await stack.ready(0)
+  await createAgent(stack, eve, "eve/after-the-pause")
+  expect(await partitions()).toEqual(before)
+  expect(await stack.sql((sql) => sql`SELECT 1 FROM audit_entries_default`)).toEqual([])
+}, 60_000)
+
 describe("an organization's life", () => {
   const agents = "/api/v1/agents/house"
   const org = "/api/v1/orgs/house"

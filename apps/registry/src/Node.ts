@@ -73,6 +73,12 @@ const DatabaseLive = Layer.unwrap(
   )
 )
 
+/**
+ * Before the first entry: what a daily job makes is missing where nobody was there for a month, and a
+ * month whose entries stand in no partition of their own could never be dropped.
+ */
+const AuditPartitions = Layer.effectDiscard(Audit.maintainAuditPartitions(0))
+
 /** What every capability needs. */
 const Platform = Layer.mergeAll(
   Audit.Audit.layer,
@@ -82,6 +88,7 @@ const Platform = Layer.mergeAll(
   ObjectStoreLive,
   KeyServiceLive
 ).pipe(
+  Layer.provideMerge(AuditPartitions),
   Layer.provideMerge(DatabaseLive),
   Layer.provideMerge(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
 )
