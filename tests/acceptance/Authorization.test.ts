@@ -682,6 +682,29 @@ describe("scopes of a token", () => {
     ])
   })
 
+  it("user:profile allows own settings, tokens, sessions and account installs", async () => {
+    await publish(stack, owner, scriptedAgent("acme/installed-by-token", "1.0.0"))
+    const install = "/api/v1/user/installs/acme/installed-by-token"
+    const ids = async (path: string) =>
+      ((await (await fetch(`${stack.urls[0]}${path}`, cookie(other))).json()) as { items: Array<{ id: string }> }).items
+    await token(other, ["agent:read"])
+    await stack.person("otto")
+    const [{ id: oldToken }] = await ids("/api/v1/user/tokens")
+    const [{ id: newestSession }] = await ids("/api/v1/user/sessions")
+    await allows(other, "user:profile", [
+      [200, "GET", "/api/v1/user"],
+      [200, "GET", "/api/v1/user/tokens"],
+      [204, "DELETE", `/api/v1/user/tokens/${oldToken}`],
+      [200, "GET", "/api/v1/user/sessions"],
+      [204, "DELETE", `/api/v1/user/sessions/${newestSession}`],
+      [200, "PUT", install, { version: "1.0.0", acceptCapabilities: ["filesystem.read:**", "filesystem.write:**"] }],
+      [200, "GET", "/api/v1/user/installs"],
+      [204, "DELETE", install],
+      [204, "PUT", "/api/v1/user/stars/acme/installed-by-token"],
+      [204, "DELETE", "/api/v1/user/stars/acme/installed-by-token"]
+    ])
+  })
+
   it("[AUTH-013] org:admin allows organization members, teams, settings", async () => {
     const org = "/api/v1/orgs/acme"
     await allows(owner, "org:admin", [

@@ -41,6 +41,11 @@ export const eraseDecommissioned = Effect.gen(function* () {
             detail: { agents, members: members.length }
           })
         })
+      ).pipe(
+        // One that cannot be erased keeps no other from it; it is tried again in an hour.
+        Effect.catchCause((cause) =>
+          Effect.logError("an organization was not erased", cause).pipe(Effect.annotateLogs({ org: handle }))
+        )
       ),
     { discard: true }
   )
