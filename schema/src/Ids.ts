@@ -14,6 +14,7 @@ const id = <const Prefix extends string>(prefix: Prefix, description: string) =>
 
 export const AccountId = id("acc", "An account")
 export const OrgId = id("org", "An organization")
+export const TeamId = id("team", "A team of an organization")
 export const TokenId = id("tok", "A personal access token")
 export const SessionId = id("ses", "A browser session")
 export const AgentId = id("agt", "An agent")
@@ -46,6 +47,10 @@ export const Handle = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-
 
 export const AgentName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u)).pipe(
   Schema.annotate({ description: "Name of an agent within its namespace", examples: ["meeting-notes"] })
+)
+
+export const TeamName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u)).pipe(
+  Schema.annotate({ description: "Name of a team within its organization", examples: ["billing"] })
 )
 
 /** Semantic Versioning 2.0.0, without a leading `v`. */

@@ -51,6 +51,20 @@ export class EmailUnverified extends HttpApiError.Problem<EmailUnverified>()("Em
   title: "Verify your email address first"
 }) {}
 
+/** Staff routes want a session whose sign-in is recent. */
+export class SignInTooOld extends HttpApiError.Problem<SignInTooOld>()("SignInTooOld", {
+  type: typeOf("sign-in-too-old"),
+  status: 403,
+  title: "Sign in again to act as platform staff"
+}) {}
+
+/** A desktop grant's code, or the token of a verification mail. */
+export class CodeInvalid extends HttpApiError.Problem<CodeInvalid>()("CodeInvalid", {
+  type: typeOf("code-invalid"),
+  status: 400,
+  title: "The code is unknown, used or expired"
+}) {}
+
 export class SsoLinkRequired extends HttpApiError.Problem<SsoLinkRequired>()("SsoLinkRequired", {
   type: typeOf("sso-link-required"),
   status: 409,
@@ -141,6 +155,25 @@ export class StaffOrgDomain extends HttpApiError.Problem<StaffOrgDomain>()("Staf
   status: 409,
   title: "The staff organization takes addresses of its own domain only"
 }) {}
+
+export class DomainClaimed extends HttpApiError.Problem<DomainClaimed>()(
+  "DomainClaimed",
+  { type: typeOf("domain-claimed"), status: 409, title: "Another organization holds the domain" },
+  { domain: Schema.String, org: Schema.String }
+) {}
+
+export class DomainNotProven extends HttpApiError.Problem<DomainNotProven>()("DomainNotProven", {
+  type: typeOf("domain-not-proven"),
+  status: 409,
+  title: "The domain's DNS does not hold the challenge"
+}) {}
+
+/** Any change of an organization, or of what is under it, while it waits to be erased. */
+export class OrgDecommissioning extends HttpApiError.Problem<OrgDecommissioning>()(
+  "OrgDecommissioning",
+  { type: typeOf("org-decommissioning"), status: 409, title: "The organization is read-only until it is erased" },
+  { org: Schema.String, decommissionAt: Schema.String }
+) {}
 
 export class SubscriptionInactive extends HttpApiError.Problem<SubscriptionInactive>()(
   "SubscriptionInactive",

@@ -1,7 +1,7 @@
 /** The REST API, the pages and the operations routes on one server. */
 import { AuthHttp, authentication, UserHttp } from "@quickagents/identity"
 import { CatalogHttp, GitHttp, GovernanceHttp } from "@quickagents/catalog"
-import { OrgsHttp } from "@quickagents/orgs"
+import { DomainsHttp, OrgsHttp, PlatformAuditHttp, TeamsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
 import { CreditsHttp, HostEnrolHttp, RunsHttp, RunsStatusHttp, StaffHostsHttp } from "@quickagents/runs"
 import { LogHttp, RulesetReleasesHttp, ScanHttp } from "@quickagents/scan"
@@ -21,6 +21,9 @@ const CoreHandlers = Layer.mergeAll(
   AuthHttp,
   UserHttp,
   OrgsHttp,
+  TeamsHttp,
+  DomainsHttp,
+  PlatformAuditHttp,
   CatalogHttp,
   GovernanceHttp,
   ScanHttp,

@@ -1,5 +1,5 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
-import { copyForks, failUnfinishedForks } from "@quickagents/catalog"
+import { copyForks, eraseDecommissioned, failUnfinishedForks } from "@quickagents/catalog"
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
@@ -71,6 +71,7 @@ export const CoreJobs = Layer.mergeAll(
   watchdog("scan.ruleset_sweep", "5 seconds", sweepRuleset),
   watchdog("forks.copy", "2 seconds", copyForks),
   job("forks.fail_unfinished", minutely, failUnfinishedForks),
+  job("orgs.erase_decommissioned", hourly, eraseDecommissioned),
   job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),
   job("platform.sweep_idempotency_keys", hourly, Idempotency.sweepIdempotencyKeys),

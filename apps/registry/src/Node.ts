@@ -5,6 +5,7 @@ import {
   Agents,
   AgentsSql,
   Forks,
+  Grants,
   Installs,
   migrations as catalogMigrations,
   Reviews,
@@ -13,8 +14,13 @@ import {
   Transfers,
   Versions
 } from "@quickagents/catalog"
-import { Accounts, layer as IdentityLive, migrations as identityMigrations } from "@quickagents/identity"
-import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
+import {
+  Accounts,
+  emailVerification,
+  layer as IdentityLive,
+  migrations as identityMigrations
+} from "@quickagents/identity"
+import { Domains, memberships, migrations as orgsMigrations, OrgLife, Orgs, Teams } from "@quickagents/orgs"
 import {
   Audit,
   Authority,
@@ -77,6 +83,12 @@ const DatabaseLive = Layer.unwrap(
   )
 )
 
+/**
+ * Before the first entry: what a daily job makes is missing where nobody was there for a month, and a
+ * month whose entries stand in no partition of their own could never be dropped.
+ */
+const AuditPartitions = Layer.effectDiscard(Audit.maintainAuditPartitions(0))
+
 /** What every capability needs. */
 const Platform = Layer.mergeAll(
   Audit.Audit.layer,
@@ -86,15 +98,20 @@ const Platform = Layer.mergeAll(
   ObjectStoreLive,
   KeyServiceLive
 ).pipe(
+  Layer.provideMerge(AuditPartitions),
   Layer.provideMerge(DatabaseLive),
   Layer.provideMerge(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
 )
 
-const Identity = Layer.mergeAll(Orgs.layer).pipe(Layer.provideMerge(IdentityLive), Layer.provideMerge(memberships))
+const Identity = Layer.mergeAll(Orgs.layer, OrgLife.layer, Teams.layer, Domains.layer, emailVerification).pipe(
+  Layer.provideMerge(IdentityLive),
+  Layer.provideMerge(memberships)
+)
 
 const Catalog = Layer.mergeAll(
   Reviews.layer,
   Installs.layer,
+  Grants.layer,
   Search.layer,
   Advisories.layer,
   AbuseReports.layer,

@@ -109,7 +109,7 @@ export class Advisories extends Context.Service<
           ? published
           : sql`(${published} OR EXISTS (SELECT FROM namespaces n WHERE n.handle = a.namespace AND n.owner_id = ${viewer.accountId})
               OR EXISTS (SELECT FROM namespaces n JOIN members m ON m.org_id = n.owner_id WHERE n.handle = a.namespace AND m.account_id = ${viewer.accountId} AND m.active AND m.role IN ('owner', 'admin'))
-              OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = a.id AND g.account_id = ${viewer.accountId} AND g.level = 'manage'))`
+              OR ${rows.givenManage(viewer.accountId)})`
       }
       const find = (viewer: Account | null, id: string) =>
         Effect.orDie(sql<Row>`

@@ -1,5 +1,5 @@
 /** Agents: names in a namespace, public or private. Spec: Other records; Registry core routes; Errors, registry core. */
-import { Orgs } from "@quickagents/orgs"
+import { holdOf, Orgs } from "@quickagents/orgs"
 import { Audit, Database, newId, Settings } from "@quickagents/platform"
 import {
   AgentInUse,
@@ -27,6 +27,7 @@ import type {
   AgentStats,
   CreateAgent,
   Mode,
+  OrgDecommissioning,
   PatchAgent
 } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -93,6 +94,10 @@ export interface ListAgents {
 export interface SeenAgent {
   readonly agent: AgentRow
   readonly standing: Standing
+  /** The organization that owns it, in whose audit log its changes stand; null in a person's namespace. */
+  readonly org: string | null
+  /** Why it may not change now: its organization is read-only until it is erased. */
+  readonly hold: OrgDecommissioning | null
 }
 
 export class Agents extends Context.Service<
@@ -111,10 +116,21 @@ export class Agents extends Context.Service<
     readonly seen: (viewer: Account | null, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
     /** As `seen`, for a change, by the name that it has: whether a token may make it is said by the scope of the change, not by `agent:read`. */
     readonly known: (actor: Account, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
+    /** As `known`, for those who manage it. */
+    readonly managed: (actor: Account, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
+    /** As `managed`, for a change. */
+    readonly changeable: (
+      actor: Account,
+      namespace: string,
+      name: string
+    ) => Effect.Effect<SeenAgent, NotFound | OrgDecommissioning>
     readonly create: (
       actor: Account,
       request: typeof CreateAgent.Type
-    ) => Effect.Effect<Agent, NotFound | NameTaken | NameHeld | NamespaceFull | PrivateAgentCap | Validation>
+    ) => Effect.Effect<
+      Agent,
+      NotFound | NameTaken | NameHeld | NamespaceFull | PrivateAgentCap | Validation | OrgDecommissioning
+    >
     readonly patch: (
       actor: Account,
       namespace: string,
@@ -131,22 +147,27 @@ export class Agents extends Context.Service<
       | PipelineSkipPublic
       | PipelineSkipPersonal
       | AgentUnscanned
+      | OrgDecommissioning
     >
     /** Private with `retiredAt`; takes no submission until it is restored. */
-    readonly retire: (actor: Account, namespace: string, name: string) => Effect.Effect<Agent, NotFound | AgentRetired>
+    readonly retire: (
+      actor: Account,
+      namespace: string,
+      name: string
+    ) => Effect.Effect<Agent, NotFound | AgentRetired | OrgDecommissioning>
     /** Gives back the visibility that it had. */
     readonly restore: (
       actor: Account,
       namespace: string,
       name: string
-    ) => Effect.Effect<Agent, NotFound | AgentNotRetired | PrivateAgentCap>
+    ) => Effect.Effect<Agent, NotFound | AgentNotRetired | PrivateAgentCap | OrgDecommissioning>
     /** For good. With versions a tombstone holds the name; without any the name is free again. */
     readonly remove: (
       actor: Account,
       namespace: string,
       name: string,
       confirm: string | undefined
-    ) => Effect.Effect<void, NotFound | ConfirmName | AgentInUse>
+    ) => Effect.Effect<void, NotFound | ConfirmName | AgentInUse | OrgDecommissioning>
     readonly stats: (viewer: Account | null, namespace: string, name: string) => Effect.Effect<AgentStats, NotFound>
   }
 >()("catalog/Agents") {
@@ -163,6 +184,7 @@ export class Agents extends Context.Service<
       const places = yield* agentPlaces
       const services = yield* Effect.context<Effect.Services<ReturnType<typeof removeRemains>>>()
 
+      const ownerOf = (namespace: string, kind: "account" | "org") => (kind === "org" ? namespace : undefined)
       const found = Effect.fnUntraced(function* (
         viewer: Account | null,
         namespace: string,
@@ -172,7 +194,8 @@ export class Agents extends Context.Service<
         if (agent === null) return yield* new NotFound({})
         // A suspended organization's namespace answers null: everything under it is not there.
         // The namespace is the agent's own: it may have moved from the one that was asked for.
-        if ((yield* orgs.namespace(agent.namespace)) === null) return yield* new NotFound({})
+        const owner = yield* orgs.namespace(agent.namespace)
+        if (owner === null) return yield* new NotFound({})
         const role = viewer === null ? null : yield* orgs.roleIn(viewer.accountId, agent.namespace)
         // Owners and admins need no grant; a plain member may have been given more than members have.
         const grant =
@@ -180,7 +203,7 @@ export class Agents extends Context.Service<
             ? null
             : yield* Effect.orDie(rows.grant(agent.id, viewer.accountId))
         const standing: Standing = { visibility: agent.visibility, role, grant }
-        return { agent, standing }
+        return { agent, standing, org: ownerOf(agent.namespace, owner.kind) ?? null, hold: holdOf(owner) }
       })
       const seen = Effect.fnUntraced(function* (viewer: Account | null, namespace: string, name: string) {
         const agent = yield* found(viewer, namespace, name)
@@ -193,7 +216,6 @@ export class Agents extends Context.Service<
         return byItsName && canKnow(agent.standing) ? agent : yield* new NotFound({})
       })
 
-      const ownerOf = (namespace: string, kind: "account" | "org") => (kind === "org" ? namespace : undefined)
       const record = (
         actor: Account,
         action: string,
@@ -209,11 +231,13 @@ export class Agents extends Context.Service<
           detail
         })
 
-      const orgOf = (namespace: string) =>
-        Effect.map(orgs.namespace(namespace), (found) => ownerOf(namespace, found?.kind ?? "account"))
       const managed = Effect.fnUntraced(function* (actor: Account, namespace: string, name: string) {
-        const { agent, standing } = yield* known(actor, namespace, name)
-        return canManage(standing) ? agent : yield* new NotFound({})
+        const seen = yield* known(actor, namespace, name)
+        return canManage(seen.standing) ? seen : yield* new NotFound({})
+      })
+      const changeable = Effect.fnUntraced(function* (actor: Account, namespace: string, name: string) {
+        const seen = yield* managed(actor, namespace, name)
+        return seen.hold === null ? seen : yield* seen.hold
       })
       const reread = (actor: Account, namespace: string, name: string) =>
         Effect.map(Effect.orDie(rows.agent(readerOf(actor), namespace, name)), (agent) => agentRecord(agent!))
@@ -243,12 +267,16 @@ export class Agents extends Context.Service<
         }),
         seen,
         known,
+        managed,
+        changeable,
         create: Effect.fnUntraced(function* (actor, request) {
           const namespace = yield* orgs.namespace(request.namespace)
           const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
           // Of a namespace that is not the caller's nothing is told.
           if (namespace === null || role === null)
             return yield* new NotFound({ detail: "No namespace of yours has this handle" })
+          const hold = holdOf(namespace)
+          if (hold !== null) return yield* hold
           const at = yield* now
           const id = yield* newId("agt")
           const visibility = request.visibility ?? "public"
@@ -287,10 +315,11 @@ export class Agents extends Context.Service<
           return yield* reread(actor, request.namespace, request.name)
         }),
         patch: Effect.fnUntraced(function* (actor, namespace, name, change) {
-          const { agent, standing } = yield* known(actor, namespace, name)
+          const { agent, hold, org, standing } = yield* known(actor, namespace, name)
           // Staff says what is built in and, of agents of others, nothing else.
           const asStaff = actor.staff && Object.keys(change).join() === "builtin"
           if (!canManage(standing) && !asStaff) return yield* new NotFound({})
+          if (hold !== null) return yield* hold
           if (change.builtin !== undefined) {
             if (!actor.staff || actor.credential.kind !== "session") {
               return yield* new Forbidden({ detail: "Only platform staff says what is built in" })
@@ -329,24 +358,24 @@ export class Agents extends Context.Service<
                 }
               }
               yield* Effect.orDie(rows.patchAgent(agent.id, change, at))
-              yield* record(actor, "agent.update", `${namespace}/${name}`, yield* orgOf(namespace), change)
+              yield* record(actor, "agent.update", `${namespace}/${name}`, org ?? undefined, change)
             })
           )
           return yield* reread(actor, namespace, name)
         }),
         retire: Effect.fnUntraced(function* (actor, namespace, name) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
               if (!(yield* Effect.orDie(rows.retire(agent.id, at)))) return yield* new AgentRetired({})
-              yield* record(actor, "agent.retire", `${namespace}/${name}`, yield* orgOf(namespace), {})
+              yield* record(actor, "agent.retire", `${namespace}/${name}`, org ?? undefined, {})
             })
           )
           return yield* reread(actor, namespace, name)
         }),
         restore: Effect.fnUntraced(function* (actor, namespace, name) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
@@ -355,7 +384,7 @@ export class Agents extends Context.Service<
                 yield* places.privateCap(namespace)
               }
               if (!(yield* Effect.orDie(rows.restore(agent.id, at)))) return yield* new AgentNotRetired({})
-              yield* record(actor, "agent.restore", `${namespace}/${name}`, yield* orgOf(namespace), {
+              yield* record(actor, "agent.restore", `${namespace}/${name}`, org ?? undefined, {
                 visibility: agent.visibilityBefore
               })
             })
@@ -363,7 +392,7 @@ export class Agents extends Context.Service<
           return yield* reread(actor, namespace, name)
         }),
         remove: Effect.fnUntraced(function* (actor, namespace, name, confirm) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
           const gone = yield* transaction(
             Effect.gen(function* () {
@@ -382,7 +411,7 @@ export class Agents extends Context.Service<
               if (matters.abuseReports) return yield* new AgentInUse({ detail: "A report on the agent is open" })
               if (matters.reviews) return yield* new AgentInUse({ detail: "A version of the agent is in review" })
               yield* Effect.orDie(states.length > 0 ? rows.bury(agent.id, at) : rows.remove(agent.id))
-              yield* record(actor, "agent.delete", `${namespace}/${name}`, yield* orgOf(namespace), {
+              yield* record(actor, "agent.delete", `${namespace}/${name}`, org ?? undefined, {
                 versions: states.length > 0
               })
               return states.length === 0

@@ -16,6 +16,7 @@ import type {
 } from "@quickagents/schema"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import type { Statement } from "effect/sql"
 import type { Grant } from "./AgentsPolicy.ts"
 
 /** A published advisory beside the rows of its agent; which versions it affects is asked of `affecting`. */
@@ -68,6 +69,8 @@ export interface VersionRow {
   readonly id: string
   readonly agentId: string
   readonly namespace: string
+  /** The namespace, when it is an organization's. */
+  readonly org: string | null
   readonly name: string
   readonly visibility: "public" | "private"
   readonly builtin: string | null
@@ -153,6 +156,7 @@ const make = Effect.gen(function* () {
   const versionColumns = sql.literal(`
     v.id, v.agent_id, a.namespace, a.name, a.visibility, a.builtin, v.version, v.released_as, v.status, v.archive_digest, v.archive_bytes,
     v.manifest_schema_version, v.manifest, v.scan_status, v.verdict, v.finding_counts, v.holding, v.attestation IS NOT NULL AS signed,
+    (SELECT o.handle FROM organizations o WHERE o.handle = a.namespace) AS org,
     v.source_kind, v.source_commit, v.submitted_by, coalesce(s.handle, 'deleted') AS submitter, v.created_at, v.published_at, ${advisories}`)
   const versionFrom = sql.literal(
     "versions v JOIN agents a ON a.id = v.agent_id LEFT JOIN accounts s ON s.id = v.submitted_by"
@@ -169,7 +173,7 @@ const make = Effect.gen(function* () {
           OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = ${its}.id AND g.account_id = ${accountId}))`
   }
   const unlessSuspended = (of: "a" | "source") =>
-    sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = ${sql.literal(of)}.namespace AND o.state = 'suspended')`
+    sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = ${sql.literal(of)}.namespace AND o.state IN ('suspended', 'erased'))`
   const notSuspended = unlessSuspended("a")
   /** The source of a fork, for those who may read it. */
   const sourceJoin = ({ accountId, privateToo }: Reader) => sql`
@@ -185,6 +189,15 @@ const make = Effect.gen(function* () {
     sql<AgentRow>`SELECT ${agentColumns} FROM agents a ${latestJoin} ${sourceJoin(reader)} WHERE ${named(namespace, name)}`.pipe(
       Effect.map(one)
     )
+
+  /** Every level that an account was given on an agent: itself or, while it is a member of the organization, by its teams. */
+  const given = (agentId: Statement.Fragment, accountId: string) => sql`
+    SELECT level FROM agent_grants WHERE agent_id = ${agentId} AND account_id = ${accountId}
+    UNION ALL
+    SELECT g.level FROM agent_team_grants g JOIN teams ON teams.id = g.team_id
+    JOIN team_members t ON t.team_id = g.team_id
+    JOIN members m ON m.org_id = teams.org_id AND m.account_id = t.account_id AND m.active
+    WHERE g.agent_id = ${agentId} AND t.account_id = ${accountId}`
 
   const orders = {
     name: "a.namespace, a.name",
@@ -206,10 +219,13 @@ const make = Effect.gen(function* () {
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
     readableBy: (accountId: string) => sql`(${readable(accountId, true)} AND ${notSuspended})`,
+    /** The most that the account was given. */
+    /** Whether the account was given `manage` on the agent `a` of a statement. */
+    givenManage: (accountId: string) =>
+      sql`EXISTS (SELECT FROM (${given(sql.literal("a.id"), accountId)}) given WHERE level = 'manage')`,
     grant: (agentId: string, accountId: string) =>
-      sql<{
-        level: Exclude<Grant, null>
-      }>`SELECT level FROM agent_grants WHERE agent_id = ${agentId} AND account_id = ${accountId}`.pipe(
+      sql<{ level: Exclude<Grant, null> }>`
+        SELECT level FROM (${given(sql`${agentId}`, accountId)}) given ORDER BY array_position(ARRAY['manage', 'write', 'read'], level) LIMIT 1`.pipe(
         Effect.map((rows): Grant => rows[0]?.level ?? null)
       ),
     list: (filter: {
@@ -397,6 +413,14 @@ const make = Effect.gen(function* () {
     /** An agent that has versions leaves a tombstone that holds its name. */
     bury: (id: string, now: Date) =>
       sql`UPDATE agents SET deleted_at = ${now}, visibility = 'private', updated_at = ${now} WHERE id = ${id} AND deleted_at IS NULL`,
+    /** Every agent of a namespace as `bury` does it, without its grants. Answers how many. */
+    buryAll: Effect.fnUntraced(function* (namespace: string, now: Date) {
+      const buried = yield* sql<{ id: string }>`
+        UPDATE agents SET deleted_at = ${now}, visibility = 'private', description = '', updated_at = ${now}
+        WHERE namespace = ${namespace} AND deleted_at IS NULL RETURNING id`
+      yield* sql`DELETE FROM agent_grants g USING agents a WHERE a.id = g.agent_id AND a.namespace = ${namespace}`
+      return buried.length
+    }),
     remove: Effect.fnUntraced(function* (id: string) {
       for (const table of ["agent_grants", "agent_stars", "install_log", "former_names"])
         yield* sql`DELETE FROM ${sql(table)} WHERE agent_id = ${id}`
@@ -552,8 +576,8 @@ const make = Effect.gen(function* () {
       }>`SELECT id FROM versions WHERE status = 'scanning' AND progressed_at < ${before} ORDER BY progressed_at LIMIT ${limit}`,
     /** Scans of versions that were submitted before `before`, whether they get on or not. */
     scansOlderThan: (before: Date, limit: number) =>
-      sql<{ id: string; namespace: string; ref: string }>`
-        SELECT v.id, a.namespace, a.namespace || '/' || a.name || '@' || v.version AS ref FROM ${versionFrom}
+      sql<{ id: string; org: string | null; ref: string }>`
+        SELECT v.id, (SELECT o.handle FROM organizations o WHERE o.handle = a.namespace) AS org, a.namespace || '/' || a.name || '@' || v.version AS ref FROM ${versionFrom}
         WHERE v.status = 'scanning' AND v.created_at < ${before} ORDER BY v.created_at LIMIT ${limit}`
   }
 })

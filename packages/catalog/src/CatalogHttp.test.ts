@@ -34,6 +34,7 @@ import {
   copyForks,
   Forks,
   GovernanceHttp,
+  Grants,
   Installs,
   migrations,
   Reviews,
@@ -80,6 +81,7 @@ const Objects = Layer.unwrap(
 const services = Layer.mergeAll(
   Reviews.layer,
   Installs.layer,
+  Grants.layer,
   Search.layer,
   Advisories.layer,
   AbuseReports.layer,

@@ -5,6 +5,7 @@ import { Effect, Layer, Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { agentRecord, Agents } from "./Agents.ts"
 import { Forks } from "./Forks.ts"
+import { Grants } from "./Grants.ts"
 import { Installs } from "./Installs.ts"
 import { Reviews } from "./Reviews.ts"
 import { Search } from "./Search.ts"
@@ -105,6 +106,25 @@ const AgentChangesHttp = HttpApiBuilder.group(
   })
 )
 
+const GrantsHttp = HttpApiBuilder.group(
+  CoreApi,
+  "grants",
+  Effect.fnUntraced(function* (handlers) {
+    const grants = yield* Grants
+    return handlers.handleAll({
+      list: ({ params: { name, ns } }) =>
+        asActor((actor) => Effect.map(grants.list(actor, ns, name), (items) => ({ items }))),
+      putPerson: ({ params: { handle, name, ns }, payload }) =>
+        asActor((actor) => grants.putPerson(actor, ns, name, handle, payload.level)),
+      removePerson: ({ params: { handle, name, ns } }) =>
+        asActor((actor) => grants.removePerson(actor, ns, name, handle)),
+      putTeam: ({ params: { name, ns, team }, payload }) =>
+        asActor((actor) => grants.putTeam(actor, ns, name, team, payload.level)),
+      removeTeam: ({ params: { name, ns, team } }) => asActor((actor) => grants.removeTeam(actor, ns, name, team))
+    })
+  })
+)
+
 const PlatformHttp = HttpApiBuilder.group(
   CoreApi,
   "platform",
@@ -153,4 +173,11 @@ const SearchHttp = HttpApiBuilder.group(
   })
 )
 
-export const CatalogHttp = Layer.mergeAll(SearchHttp, AgentReadsHttp, AgentChangesHttp, InstallsHttp, PlatformHttp)
+export const CatalogHttp = Layer.mergeAll(
+  SearchHttp,
+  AgentReadsHttp,
+  AgentChangesHttp,
+  GrantsHttp,
+  InstallsHttp,
+  PlatformHttp
+)

@@ -4,7 +4,7 @@
  * copied; `CopyForks.ts` copies it, on this node at once or wherever its job runs. Spec: Other records; Other states; Errors,
  * registry core.
  */
-import { Orgs } from "@quickagents/orgs"
+import { holdOf, Orgs } from "@quickagents/orgs"
 import { Audit, Database, newId } from "@quickagents/platform"
 import { ForkSource, NameTaken, NotFound, NothingToFork } from "@quickagents/schema"
 import type {
@@ -13,6 +13,7 @@ import type {
   ForkAgent,
   NameHeld,
   NamespaceFull,
+  OrgDecommissioning,
   PrivateAgentCap,
   Validation
 } from "@quickagents/schema"
@@ -35,7 +36,15 @@ export class Forks extends Context.Service<
       request: ForkAgent
     ) => Effect.Effect<
       Agent,
-      NotFound | NameTaken | NameHeld | NamespaceFull | PrivateAgentCap | ForkSource | NothingToFork | Validation
+      | NotFound
+      | NameTaken
+      | NameHeld
+      | NamespaceFull
+      | PrivateAgentCap
+      | ForkSource
+      | NothingToFork
+      | Validation
+      | OrgDecommissioning
     >
   }
 >()("catalog/Forks") {
@@ -58,6 +67,8 @@ export class Forks extends Context.Service<
           const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
           if (namespace === null || role === null)
             return yield* new NotFound({ detail: "No namespace of yours has this handle" })
+          const hold = holdOf(namespace)
+          if (hold !== null) return yield* hold
           const to = { namespace: request.namespace, name: request.name ?? source.name }
           if (to.namespace === source.namespace && to.name === source.name)
             return yield* new ForkSource({ detail: "An agent is not forked into itself: give the fork another name" })

@@ -63,7 +63,7 @@ export class Search extends Context.Service<
             ? sql`(s.visibility = 'public' OR s.agent_id IN (
                 SELECT a.id FROM agents a WHERE a.visibility = 'private' AND ${rows.readable(reader.accountId, true)}))`
             : sql`s.visibility = 'public'`,
-          sql`s.namespace <> ALL (ARRAY(SELECT handle FROM organizations WHERE state = 'suspended'))`,
+          sql`s.namespace <> ALL (ARRAY(SELECT handle FROM organizations WHERE state IN ('suspended', 'erased')))`,
           ...(query.namespace === undefined ? [] : [sql`s.namespace = ${query.namespace}`]),
           ...(facets.length === 0
             ? []

@@ -4,7 +4,7 @@
  * released, so a version keeps that name as its `ref`, and runs, hosts and
  * clients go on verifying it by that. The old name is held and leads readers on.
  */
-import { Orgs } from "@quickagents/orgs"
+import { holdOf, Orgs } from "@quickagents/orgs"
 import { Audit, Database, Settings } from "@quickagents/platform"
 import {
   AgentInUse,
@@ -24,7 +24,8 @@ import type {
   NamespaceFull,
   PrivateAgentCap,
   TransferAgent,
-  Validation
+  Validation,
+  OrgDecommissioning
 } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -56,6 +57,7 @@ export class Transfers extends Context.Service<
       | PipelineSkipPersonal
       | BuiltinFirstParty
       | Validation
+      | OrgDecommissioning
     >
   }
 >()("catalog/Transfers") {
@@ -72,14 +74,15 @@ export class Transfers extends Context.Service<
 
       return Transfers.of({
         transfer: Effect.fnUntraced(function* (actor, ns, name, request) {
-          const { agent, standing } = yield* agents.known(actor, ns, name)
-          if (!canManage(standing)) return yield* new NotFound({})
+          const { agent, org } = yield* agents.changeable(actor, ns, name)
           const namespace = yield* orgs.namespace(request.namespace)
           const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
           if (namespace === null || role === null)
             return yield* new NotFound({ detail: "No namespace of yours has this handle" })
           if (!canManage({ role, grant: null, visibility: agent.visibility }))
             return yield* new Forbidden({ detail: `Only admins of ${request.namespace} take an agent into it` })
+          const hold = holdOf(namespace)
+          if (hold !== null) return yield* hold
           const from = { namespace: ns, name }
           const to = { namespace: request.namespace, name: request.name ?? name }
           const leaves = to.namespace !== from.namespace
@@ -123,9 +126,9 @@ export class Transfers extends Context.Service<
                 target: `${to.namespace}/${to.name}`,
                 detail: { from: `${ns}/${name}` }
               }
-              // Both sides find it in their log.
-              yield* audit.record({ ...entry, org: from.namespace })
-              if (leaves) yield* audit.record({ ...entry, org: to.namespace })
+              // Organizations on both sides find it in their logs.
+              yield* audit.record({ ...entry, org: org ?? undefined })
+              if (leaves && namespace.kind === "org") yield* audit.record({ ...entry, org: to.namespace })
             })
           )
           return agentRecord((yield* Effect.orDie(rows.agent(readerOf(actor), to.namespace, to.name)))!)

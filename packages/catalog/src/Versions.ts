@@ -27,6 +27,7 @@ import type {
   Digest,
   DsseEnvelope,
   Manifest,
+  OrgDecommissioning,
   SignedReport,
   Validation,
   VersionEvent,
@@ -37,9 +38,8 @@ import { Clock, Context, Effect, Layer, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
-import type { SeenAgent } from "./Agents.ts"
 import { Agents } from "./Agents.ts"
-import { canManage, canPublish, canRead, seesPipeline } from "./AgentsPolicy.ts"
+import { canPublish, canRead, seesPipeline } from "./AgentsPolicy.ts"
 import type { StageEvent, VersionRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import { readArchiveHead } from "./ArchiveHead.ts"
@@ -176,19 +176,22 @@ export class Versions extends Context.Service<
       name: string,
       path: string,
       source?: { readonly kind: "git"; readonly commit: string }
-    ) => Effect.Effect<AgentVersion, NotFound | TooLarge | Validation | AgentRetired | VersionExists | VersionsPerDay>
+    ) => Effect.Effect<
+      AgentVersion,
+      NotFound | TooLarge | Validation | AgentRetired | VersionExists | VersionsPerDay | OrgDecommissioning
+    >
     readonly yank: (
       actor: Account,
       ns: string,
       name: string,
       version: string
-    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished | OrgDecommissioning>
     readonly unyank: (
       actor: Account,
       ns: string,
       name: string,
       version: string
-    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished | OrgDecommissioning>
     /** Staff's decision on a version, with its reason. */
     readonly moderate: (
       actor: Account,
@@ -246,13 +249,12 @@ export class Versions extends Context.Service<
       })
       const reread = (id: string) => Effect.flatMap(Effect.orDie(rows.versionById(id)), (row) => show(row!, true))
 
-      const auditOrg = (seen: SeenAgent) => seen.agent.namespace
       const note = (actor: Account, action: string, row: VersionRow, detail: Record<string, unknown>) =>
         audit.record({
           actor: { type: "account", id: actor.accountId, handle: actor.handle },
           action,
           target: refOf(row),
-          org: row.namespace,
+          org: row.org ?? undefined,
           detail
         })
       const change = Effect.fnUntraced(function* (
@@ -281,14 +283,15 @@ export class Versions extends Context.Service<
         return yield* reread(row.id)
       })
       const ofManager = Effect.fnUntraced(function* (actor: Account, ns: string, name: string, version: string) {
-        const { standing } = yield* agents.known(actor, ns, name)
+        const { hold } = yield* agents.managed(actor, ns, name)
         const row = yield* Effect.orDie(rows.version(ns, name, version))
-        return row !== null && canManage(standing) ? row : yield* new NotFound({})
+        if (row === null) return yield* new NotFound({})
+        return hold === null ? row : yield* hold
       })
       /** Staff sees every version, also of private agents: it decides on them. */
       const ofStaff = Effect.fnUntraced(function* (ns: string, name: string, version: string) {
         const row = yield* Effect.orDie(rows.version(ns, name, version))
-        return row === null ? yield* new NotFound({}) : row
+        return row === null || (yield* orgs.namespace(ns)) === null ? yield* new NotFound({}) : row
       })
       const release = (row: VersionRow, attestation: unknown): ReleaseRow | null =>
         row.manifest === null
@@ -333,6 +336,7 @@ export class Versions extends Context.Service<
       ) {
         const seen = yield* agents.known(actor, ns, name)
         if (!canPublish(seen.standing)) return yield* new NotFound({})
+        if (seen.hold !== null) return yield* seen.hold
         if (seen.agent.retiredAt !== null)
           return yield* new AgentRetired({ detail: "A retired agent takes no submission" })
         const { size } = yield* Effect.orDie(Effect.tryPromise(() => stat(path)))
@@ -400,7 +404,7 @@ export class Versions extends Context.Service<
               actor: { type: "account", id: actor.accountId, handle: actor.handle },
               action: "version.submit",
               target: `${ns}/${name}@${head.version}`,
-              org: auditOrg(seen),
+              org: seen.org ?? undefined,
               detail: { digest: stored.digest, ...(source === undefined ? {} : { commit: source.commit }) }
             })
           })

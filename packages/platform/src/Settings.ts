@@ -71,6 +71,8 @@ const issuer = (value: string) =>
   URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : fail("must be an http or https address")
 /** Without slashes at its end. An issuer keeps them: it is a name that is compared letter by letter. */
 const url = (value: string) => issuer(value).replace(/\/+$/, "")
+const smtp = (value: string) =>
+  URL.canParse(value) && /^smtps?:$/.test(new URL(value).protocol) ? value : fail("must be an smtp or smtps address")
 const list = (value: string) =>
   value
     .split(",")
@@ -143,12 +145,34 @@ export const table = {
   "auth.oidc.clientId": setting("Client id", null as string | null, optional(text)),
   "auth.oidc.clientSecret": setting("Client secret", null as string | null, optional(text), true),
   "auth.sessionDays": setting("Life of a browser session, days", 14, integer(1, 365)),
+  "auth.staffSignIn": setting(
+    "How old the sign-in of a session may be that acts as platform staff",
+    12 * 3_600_000,
+    duration(60_000)
+  ),
+  "mail.smtp": setting(
+    "SMTP server that mails leave by: smtp://user:password@host:587, or smtps:; without it addresses are verified by the sign-in provider alone",
+    null as string | null,
+    optional(smtp),
+    true
+  ),
+  "mail.from": setting("Sender of mails", "QuickAgents <no-reply@localhost>", text),
   "orgs.staff": setting("Handle of the staff organization", "staff", text),
   "orgs.staffDomain": setting("Mail domain of the staff organization", null as string | null, optional(text)),
   "orgs.firstParty": setting(
     "Handle of the first-party organization, whose runs are unmetered",
     null as string | null,
     optional(text)
+  ),
+  "orgs.dnsServers": setting(
+    "DNS servers that domain claims are proven at, address or address:port each; without them those of the machine",
+    [] as ReadonlyArray<string>,
+    list
+  ),
+  "orgs.decommissionHold": setting(
+    "How long a decommissioned organization is read-only before it is erased",
+    30 * 86_400_000,
+    duration(0)
   ),
   "cluster.address": setting("host:port at which other registry nodes reach this one", "127.0.0.1:4001", text),
   "cluster.listen": setting("Address that the cluster port listens on", "127.0.0.1", text),

@@ -245,7 +245,7 @@ export const scanVersion = Effect.fnUntraced(
             actor: Audit.system,
             action: `version.${status}`,
             target: ref,
-            org: version.namespace,
+            org: version.org ?? undefined,
             detail: { verdict: report.verdict }
           })
         }
@@ -320,7 +320,7 @@ export const reconcileScans = Effect.gen(function* () {
   const late = yield* Effect.orDie(rows.scansOlderThan(before(scanLifeMs), batch))
   yield* Effect.forEach(
     late,
-    ({ id, namespace, ref }) =>
+    ({ id, org, ref }) =>
       transaction(
         Effect.gen(function* () {
           const moved = yield* Effect.orDie(
@@ -331,7 +331,7 @@ export const reconcileScans = Effect.gen(function* () {
               actor: Audit.system,
               action: "version.needs_review",
               target: ref,
-              org: namespace,
+              org: org ?? undefined,
               detail: { reason: "pipeline-error" }
             })
           }

@@ -37,6 +37,7 @@ import {
   NothingToFork,
   PipelineSkipPersonal,
   PipelineSkipPublic,
+  OrgDecommissioning,
   PrivateAgentCap,
   ReportNotReady,
   TooLarge,
@@ -311,7 +312,7 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
     HttpApiEndpoint.post("create", "/", {
       payload: CreateAgent,
       success: Agent.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, NameTaken, NameHeld, NamespaceFull, PrivateAgentCap]
+      error: [NotFound, NameTaken, NameHeld, NamespaceFull, PrivateAgentCap, OrgDecommissioning]
     })
       .annotateMerge(access.account("agent:publish"))
       .annotate(OpenApi.Summary, "Create an agent"),
@@ -328,7 +329,8 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
         ForkStaysPrivate,
         PipelineSkipPublic,
         PipelineSkipPersonal,
-        AgentUnscanned
+        AgentUnscanned,
+        OrgDecommissioning
       ]
     })
       .annotateMerge(access.account("agent:manage"))
@@ -339,14 +341,14 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
     HttpApiEndpoint.post("retire", "/:ns/:name/retire", {
       params: agentParams,
       success: Agent,
-      error: [NotFound, AgentRetired]
+      error: [NotFound, AgentRetired, OrgDecommissioning]
     })
       .annotateMerge(access.account("agent:manage"))
       .annotate(OpenApi.Summary, "Retire an agent: private, and closed to submissions"),
     HttpApiEndpoint.post("restore", "/:ns/:name/restore", {
       params: agentParams,
       success: Agent,
-      error: [NotFound, AgentNotRetired, PrivateAgentCap]
+      error: [NotFound, AgentNotRetired, PrivateAgentCap, OrgDecommissioning]
     })
       .annotateMerge(access.account("agent:manage"))
       .annotate(OpenApi.Summary, "Restore a retired agent to the visibility it had"),
@@ -354,7 +356,16 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
       params: agentParams,
       payload: ForkAgent,
       success: Agent.pipe(HttpApiSchema.status(202)),
-      error: [NotFound, NameTaken, NameHeld, NamespaceFull, PrivateAgentCap, ForkSource, NothingToFork]
+      error: [
+        NotFound,
+        NameTaken,
+        NameHeld,
+        NamespaceFull,
+        PrivateAgentCap,
+        ForkSource,
+        NothingToFork,
+        OrgDecommissioning
+      ]
     })
       .annotateMerge(access.account("agent:publish"))
       .annotateMerge(
@@ -372,6 +383,7 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
       payload: TransferAgent,
       success: Agent,
       error: [
+        OrgDecommissioning,
         NotFound,
         Forbidden,
         NameTaken,
@@ -405,7 +417,7 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
         )
       },
       success: HttpApiSchema.NoContent,
-      error: [NotFound, ConfirmName, AgentInUse]
+      error: [NotFound, ConfirmName, AgentInUse, OrgDecommissioning]
     })
       .annotateMerge(access.account("agent:manage"))
       .annotate(OpenApi.Summary, "Delete an agent; with versions its name is held for good"),
@@ -416,7 +428,7 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
         HttpApiSchema.asMultipart({ maxParts: 2, maxFileSize: "11 MiB", maxTotalSize: "12 MiB", maxFieldSize: "4 KiB" })
       ),
       success: HttpApiSchema.WithHeaders(AgentVersion.pipe(HttpApiSchema.status(202)), { location: Schema.String }),
-      error: [NotFound, TooLarge, AgentRetired, VersionExists, VersionsPerDay]
+      error: [NotFound, TooLarge, AgentRetired, VersionExists, VersionsPerDay, OrgDecommissioning]
     })
       .middleware(Idempotent)
       .annotateMerge(access.account("agent:publish"))
@@ -424,14 +436,14 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
     HttpApiEndpoint.post("yank", "/:ns/:name/versions/:version/yank", {
       params: versionParams,
       success: AgentVersion,
-      error: [NotFound, VersionNotPublished]
+      error: [NotFound, VersionNotPublished, OrgDecommissioning]
     })
       .annotateMerge(access.account("agent:manage"))
       .annotate(OpenApi.Summary, "Yank a published version"),
     HttpApiEndpoint.post("unyank", "/:ns/:name/versions/:version/unyank", {
       params: versionParams,
       success: AgentVersion,
-      error: [NotFound, VersionNotPublished]
+      error: [NotFound, VersionNotPublished, OrgDecommissioning]
     })
       .annotateMerge(access.account("agent:manage"))
       .annotate(OpenApi.Summary, "Take a yank back")

@@ -9,6 +9,7 @@ import { reviewPage, reviewsPage } from "./pages/review.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
 import { tokensPage } from "./pages/tokens.js"
+import { verifyEmailPage } from "./pages/verify-email.js"
 
 const main = document.getElementById("main")
 
@@ -22,7 +23,8 @@ const routes = [
   { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
   { pattern: /^\/review$/, page: reviewsPage, title: "Review", nav: "/review", signedIn: true, staff: true },
   { pattern: /^\/review\/([^/]+)\/([^/]+)\/([^/]+)$/, page: reviewPage, title: "Review", signedIn: true },
-  { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true }
+  { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true },
+  { pattern: /^\/verify-email$/, page: verifyEmailPage, title: "Verify your address" }
 ]
 
 const state = { profile: null, providers: [], runs: false }
@@ -34,6 +36,9 @@ const signOut = async () => {
     location.assign("/")
   }
 }
+
+/** Where one comes back to after a sign-in. The token of a mail stays in the browser. */
+const wayBack = (path) => `/#${path.replace(/\?token=.*/, "")}`
 
 const showShell = (path) => {
   const items = routes.filter(
@@ -53,7 +58,7 @@ const showShell = (path) => {
     .getElementById("who")
     .replaceChildren(
       ...(state.profile === null
-        ? signInLinks(state.providers, `/#${path}`)
+        ? signInLinks(state.providers, wayBack(path))
         : [
             h(
               "span",
@@ -62,6 +67,7 @@ const showShell = (path) => {
               state.profile.displayName || state.profile.handle,
               state.profile.staff ? h("span", { class: "soft" }, " (staff)") : undefined
             ),
+            state.profile.emailVerified ? "" : h("a", { href: "#/verify-email" }, "Verify your address"),
             h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")
           ])
     )
@@ -90,7 +96,7 @@ const show = async (moved) => {
       content = [
         h("h1", null, route.title),
         h("p", { class: "lead" }, "Sign in to see this page."),
-        signInLinks(state.providers, `/#${path}`)
+        signInLinks(state.providers, wayBack(path))
       ]
     } else {
       const onLeave = (stop) => {

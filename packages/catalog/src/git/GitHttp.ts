@@ -25,7 +25,7 @@ import { GitRepositories } from "./GitRepositories.ts"
 
 /** The answer to a request that is not served. Git shows plain text to the person. */
 class GitRefused extends Data.TaggedError("GitRefused")<{
-  readonly status: 401 | 403 | 404 | 429
+  readonly status: 401 | 403 | 404 | 409 | 429
   readonly message: string
   readonly headers?: Readonly<Record<string, string>>
 }> {}
@@ -171,11 +171,16 @@ const routes = HttpRouter.use((router) =>
       if (account === null) return yield* unauthorized("Pushing needs a personal access token as the password.")
       if (!holds(account, "repo:write"))
         return yield* new GitRefused({ status: 403, message: "Your token lacks the scope repo:write." })
-      const { agent, standing } = yield* Effect.mapError(agents.known(account, ns, name), () => notFound)
+      const { agent, hold, standing } = yield* Effect.mapError(agents.known(account, ns, name), () => notFound)
       if (!account.emailVerified)
         return yield* new GitRefused({ status: 403, message: "Verify your email address before you push." })
       if (!canPublish(standing))
         return yield* new GitRefused({ status: 403, message: `You may read ${ns}/${name}, but not push to it.` })
+      if (hold !== null)
+        return yield* new GitRefused({
+          status: 409,
+          message: `${hold.org} is read-only: it is going to be erased at ${hold.decommissionAt}.`
+        })
       if (agent.retiredAt !== null)
         return yield* new GitRefused({ status: 403, message: `${ns}/${name} is retired and takes no push.` })
       return agent
