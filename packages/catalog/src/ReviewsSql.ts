@@ -72,6 +72,7 @@ const make = Effect.gen(function* () {
         ${select}, count(*) OVER ()::integer AS total ${from(filter.now)}
         WHERE ${sql.and([
           sql`a.deleted_at IS NULL`,
+          agents.notSuspended,
           ...(filter.kind === undefined ? [] : [sql`r.kind = ${filter.kind}`]),
           ...(filter.severity === undefined ? [] : [sql`r.severity = ${filter.severity}`]),
           ...(filter.namespace === undefined ? [] : [sql`a.namespace = ${filter.namespace}`]),
