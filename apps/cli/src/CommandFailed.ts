@@ -3,7 +3,6 @@ import { exitCodes } from "@quickagents/schema"
 import type { ExitClass } from "@quickagents/schema"
 import { Cause, Console, Effect, Predicate, Schema } from "effect"
 import { HttpClientError } from "effect/http"
-import { listenForInterruption } from "./Interruption.ts"
 
 /** `message` is written for the person who typed the command. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
@@ -93,16 +92,21 @@ const describe = (error: unknown): Told | undefined => {
   return undefined
 }
 
+const interruption = Effect.callback<void>((resume) => {
+  const heard = () => resume(Effect.void)
+  process.once("SIGINT", heard).once("SIGTERM", heard)
+  return Effect.sync(() => void process.off("SIGINT", heard).off("SIGTERM", heard))
+})
+
 /**
  * Runs a command and sets the exit code of the process. Ctrl-C interrupts it, so
  * that temporary files go away; what it stores is stored whole or not at all.
  */
 export const ended = <R>(command: Effect.Effect<void, unknown, R>): Effect.Effect<void, never, R> =>
   Effect.gen(function* () {
-    const interrupted = yield* listenForInterruption
     process.exitCode = yield* Effect.raceFirst(
       Effect.as(command, exitCodes.ok as number),
-      Effect.andThen(interrupted, Effect.as(Console.error("\nInterrupted."), interruptedCode))
+      Effect.andThen(interruption, Effect.as(Console.error("\nInterrupted."), interruptedCode))
     ).pipe(
       Effect.catchCause((cause) => {
         const told = describe(Cause.squash(cause))

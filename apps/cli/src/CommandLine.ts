@@ -1,5 +1,5 @@
 /** The `quickagent` command as a person types it. */
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { exitCodes } from "@quickagents/schema"
 import { Effect, Layer } from "effect"
@@ -47,9 +47,15 @@ const quickagent = Command.make("quickagent").pipe(
   Command.withGlobalFlags([RegistryFlag])
 )
 
-/** Answers the process exit code. A command line that is wrong is explained here. */
-export const commandLine: Effect.Effect<number, unknown> = Command.run(quickagent, { version: "0.1.0" }).pipe(
-  Effect.map(() => Number(process.exitCode ?? 0)),
-  Effect.catchIf(CliError.isCliError, () => Effect.succeed(exitCodes.usage)),
-  Effect.provide(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
-)
+const runWith = Command.runWith(quickagent, { version: "0.1.0" })
+
+/** What follows `quickagent` on the line. Answers the process exit code; a line that is wrong is explained here. */
+export const commandLine = (line: ReadonlyArray<string>): Effect.Effect<number, unknown> =>
+  Effect.suspend(() => {
+    process.exitCode = exitCodes.ok
+    return runWith(line)
+  }).pipe(
+    Effect.map(() => Number(process.exitCode)),
+    Effect.catchIf(CliError.isCliError, () => Effect.succeed(exitCodes.usage)),
+    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
+  )

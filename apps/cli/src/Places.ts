@@ -17,6 +17,9 @@ export const configFolder = () => base("XDG_CONFIG_HOME", ".config")
 /** Installed releases. */
 export const dataFolder = () => base("XDG_DATA_HOME", ".local/share")
 
+/** What may be lost at any time. */
+export const cacheFolder = () => base("XDG_CACHE_HOME", ".cache")
+
 const code = (error: unknown) => (error as NodeJS.ErrnoException).code
 
 /** The text of a file, or `undefined` when there is none. */
