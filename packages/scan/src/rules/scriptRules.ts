@@ -9,7 +9,7 @@ export const scriptRules = [
     severity: "high",
     description: "Packs or copies folders of keys that belong to the machine",
     pattern:
-      /\b(?:tar|zip|7z|rsync|scp|cp\s+-[a-zA-Z]*[rRa][a-zA-Z]*)\b[^\n|;]{0,100}(?:~|\$HOME|\$\{HOME\}|\/root|\/home\/[\w$*{}]+)\/\.(?:ssh|aws|gnupg|kube|docker|azure|config\/gcloud)\b/u
+      /\b(?:tar|zip|7z|rsync|scp|cp\s+-[a-zA-Z]*[rRa][a-zA-Z]*)\b[^\n|;]{0,100}(?<!-i\s{0,2}["']?)(?:~|\$HOME|\$\{HOME\}|\/root|\/home\/[\w$*{}]+)\/\.(?:ssh|aws|gnupg|kube|docker|azure|config\/gcloud)\b/u
   },
   {
     id: "key-files-by-parts",
@@ -25,7 +25,7 @@ export const scriptRules = [
     severity: "high",
     description: "Decodes text and runs what comes out",
     pattern:
-      /\b(?:base64\s+(?:-d|-D|--decode)|xxd\s+-r)\b[^\n|]{0,80}\|\s*(?:sudo\s+)?(?:(?:ba|z|da)?sh|python[23]?|node|perl)\b|\b(?:exec|eval)\s*\(\s*(?:compile\s*\(\s*)?(?:(?:__import__\(\s*["'](?:base64|zlib|marshal|codecs)["']\s*\)|base64|zlib|marshal|codecs)\s*\.\s*\w+\s*\(|bytes\.fromhex\s*\()|\b(?:eval|Function|vm\.run\w+)\s*\(\s*(?:atob\s*\(|Buffer\.from\([^\n]{1,2000},\s*["'](?:base64|hex)["']\s*\))/u
+      /\b(?:base64\s+(?:-d|-D|--decode)|xxd\s+-r)\b[^\n|]{0,80}\|\s*(?:sudo\s+)?(?:(?:ba|z|da)?sh|python[23]?|node|perl)\b|\b(?:exec|eval)\s*\(\s*(?:compile\s*\(\s*)?(?:(?:__import__\(\s*["'](?:base64|zlib|marshal|codecs)["']\s*\)|base64|zlib|marshal|codecs)\s*\.\s*\w+\s*\(|bytes\.fromhex\s*\()|\b(?:eval|Function|vm\.run\w+)\s*\(\s*(?:atob\s*\((?!\s*(?:\.{3}|…))|Buffer\.from\((?!\s*(?:\.{3}|…))[^\n]{1,2000},\s*["'](?:base64|hex)["']\s*\))/u
   },
   {
     id: "run-downloaded",
