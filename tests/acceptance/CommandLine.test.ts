@@ -387,6 +387,65 @@ describe("the quickagent command", () => {
     expect(help.stdout).toContain("Exit code 18")
   })
 
+  it("makes a package of an Agent Skill, which passes the gate and runs with the skill's own files", async () => {
+    const author = machine("importer")
+    await author.login(olli)
+    const skill = {
+      "SKILL.md": `---
+name: unit-prices
+description: Works out the price of one unit from a table of offers. Use it when offers of different sizes are compared.
+license: Apache-2.0
+allowed-tools: Read, Write(prices.md), Bash(node:*), Bash(rm:*), WebSearch
+metadata:
+  version: "2.1"
+---
+# Unit prices
+
+Read the table of offers and the rules in references/RULES.md.
+Run scripts/divide.mjs for the arithmetic, and write prices.md with one line for each offer.
+`,
+      "scripts/divide.mjs": "console.log(Number(process.argv[2]) / Number(process.argv[3]))\n",
+      "references/RULES.md": "# Rules\n\nPrices have two decimals. Compare the same unit only.\n",
+      "script.yaml": `- call: run_command
+  args: { command: node, args: [scripts/divide.mjs, "9", "4"] }
+- call: fs_write
+  args: { path: prices.md, content: "{{last}}" }
+- finish: "{{last}}"
+`,
+      ".notes/private.txt": "not for others"
+    }
+    write(author.path("project/skills/unit-prices"), skill)
+    const made = await sound(
+      author.quickagent(["import", "skills/unit-prices", "--json", "--origin", "https://git.example/s.git"])
+    )
+    expect(JSON.parse(made.stdout)).toMatchObject({
+      name: "olli/unit-prices",
+      version: "2.1.0",
+      notGranted: [{ tool: "WebSearch", reason: "a QuickAgent has no such tool" }]
+    })
+    const folder = author.path("project/unit-prices")
+    expect(readFileSync(join(folder, "SKILL.md"), "utf8")).toBe(skill["SKILL.md"])
+    expect(JSON.parse(readFileSync(join(folder, "skill.origin.json"), "utf8"))).toMatchObject({
+      address: "https://git.example/s.git"
+    })
+    expect(existsSync(join(folder, ".notes"))).toBe(false)
+    const again = await author.quickagent(["import", "skills/unit-prices"])
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("--force")])
+    await sound(author.quickagent(["import", "skills/unit-prices", "--force"]))
+    expect((await sound(author.quickagent(["check", "unit-prices"]))).stdout).toContain("exec.commands:node")
+    const published = await sound(author.quickagent(["publish", "unit-prices"]))
+    expect(published.stdout).toContain("Published olli/unit-prices@2.1.0")
+    await sound(author.quickagent(["install", "olli/unit-prices", "--yes"], { folder: "use" }))
+    const ran = await sound(author.quickagent(["run", "olli/unit-prices", "--output", "out.tar"], { folder: "use" }))
+    expect(ran.stderr).toContain("output")
+    expect(readFileSync(author.path("use/out.tar")).toString("latin1")).toContain("2.25")
+
+    write(author.path("project/skills/bad"), { "SKILL.md": "No front matter.\n" })
+    const bad = await author.quickagent(["import", "skills/bad"])
+    expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("front matter")])
+    expect(existsSync(author.path("project/bad"))).toBe(false)
+  })
+
   it("[SCAN-014] a client keeps verifying with the key it pinned, is told at login that the key ids changed, and re-pins only deliberately", async () => {
     const reader = machine("pins")
     const rita = await stack.person("rita")
