@@ -298,6 +298,14 @@ describe("the quickagent command", () => {
     expect(await frozenWith((lock) => (lock.registry = "https://elsewhere.example"))).toBe(10)
     expect(await frozenWith(() => {})).toBe(0)
 
+    // A lock file cannot say that nobody needs to vouch for what was installed with an attestation.
+    writeFileSync(
+      reader.path("project/quickagent.lock"),
+      good.replace(/"attestationKeyId": "\w+"/, '"attestationKeyId": null')
+    )
+    expect((await reader.quickagent(["run", "olli/sound"])).code).toBe(10)
+    writeFileSync(reader.path("project/quickagent.lock"), good)
+
     // A release that was altered on this machine does not run, and is put right by the next install.
     const stored = reader.path("data/quickagents/store", archive.digest.replace(":", "-"), "package.tgz")
     const bytes = readFileSync(stored)
@@ -385,6 +393,18 @@ describe("the quickagent command", () => {
     expect(away.stderr).toContain("cannot be reached")
     expect(unknown.stderr).toContain("There is no such thing at this registry")
     expect(help.stdout).toContain("Exit code 18")
+
+    // Ctrl-C while the token is waited for.
+    const waiting = spawn(process.execPath, [main, "login", "--token-stdin"], {
+      cwd: author.path("project"),
+      env: { HOME: author.path("elsewhere"), QUICKAGENTS_REGISTRY: "http://registry.example" },
+      stdio: ["pipe", "ignore", "pipe"]
+    })
+    const code = new Promise<number | null>((done) => waiting.once("exit", done))
+    // It warns of an address without TLS just before it reads.
+    waiting.stderr.once("data", () => waiting.kill("SIGINT"))
+    expect(await code).toBe(130)
+    expect(existsSync(author.path("elsewhere/.config"))).toBe(false)
   })
 
   it("makes a package of an Agent Skill, which passes the gate and runs with the skill's own files", async () => {

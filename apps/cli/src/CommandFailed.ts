@@ -3,6 +3,7 @@ import { exitCodes } from "@quickagents/schema"
 import type { ExitClass } from "@quickagents/schema"
 import { Cause, Console, Effect, Predicate, Schema } from "effect"
 import { HttpClientError } from "effect/http"
+import { plain } from "./Progress.ts"
 
 /** `message` is written for the person who typed the command. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
@@ -84,7 +85,7 @@ const describe = (error: unknown): Told | undefined => {
         message === error.detail ? [] : [`${pointer}: ${message}`]
       )
     ]
-    return { message: parts.join(". "), code: exitCodes.cli }
+    return { message: plain(parts.join(". ")), code: exitCodes.cli }
   }
   if (Predicate.isTagged(error, "SchemaError"))
     return { message: "The registry's answer cannot be read: is that the address of a registry?", code: exitCodes.cli }
@@ -105,8 +106,9 @@ const interruption = Effect.callback<void>((resume) => {
 export const ended = <R>(command: Effect.Effect<void, unknown, R>): Effect.Effect<void, never, R> =>
   Effect.gen(function* () {
     process.exitCode = yield* Effect.raceFirst(
-      Effect.as(command, exitCodes.ok as number),
-      Effect.andThen(interruption, Effect.as(Console.error("\nInterrupted."), interruptedCode))
+      // First, so that it listens before anything is done.
+      Effect.andThen(interruption, Effect.as(Console.error("\nInterrupted."), interruptedCode)),
+      Effect.as(command, exitCodes.ok as number)
     ).pipe(
       Effect.catchCause((cause) => {
         const told = describe(Cause.squash(cause))

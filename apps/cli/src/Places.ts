@@ -1,7 +1,7 @@
 /** Where the command keeps what it keeps. https://specifications.freedesktop.org/basedir-spec/latest/ */
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises"
+import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { dirname, isAbsolute, join } from "node:path"
 import { failed } from "./CommandFailed.ts"
@@ -33,11 +33,19 @@ export const readIfThere = (path: string): Effect.Effect<string | undefined, Com
     catch: (error) => failed(`${path} cannot be read (${code(error) ?? "unknown"})`)
   })
 
+export const isThere = (path: string): Effect.Effect<boolean> =>
+  Effect.promise(() =>
+    stat(path).then(
+      () => true,
+      () => false
+    )
+  )
+
 /** Replaces a file whole: whoever reads it meanwhile, or after a crash, sees the old text or the new one. */
 export const replaceFile = (path: string, text: string, mode: number): Effect.Effect<void, CommandFailed> =>
   Effect.tryPromise({
     try: async () => {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await mkdir(dirname(path), { recursive: true, mode: mode === 0o600 ? 0o700 : 0o755 })
       const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`
       try {
         const file = await open(temporary, "wx", mode)

@@ -28,8 +28,9 @@ const sweep = async () => {
   for (const name of await readdir(storeFolder())) {
     if (!name.startsWith(leftoverPrefix)) continue
     const path = join(storeFolder(), name)
-    const age = Date.now() - (await stat(path)).mtimeMs
-    if (age > leftoverAgeMs) await rm(path, { recursive: true, force: true })
+    const found = await stat(path).catch(() => undefined)
+    if (found !== undefined && Date.now() - found.mtimeMs > leftoverAgeMs)
+      await rm(path, { recursive: true, force: true })
   }
 }
 
@@ -41,17 +42,20 @@ export const storedArchive = (digest: Digest): Effect.Effect<Uint8Array | undefi
 
 export interface StoredRelease {
   readonly archivePath: string
-  /** DSSE envelope as JSON text. */
-  readonly attestation: string | null
+  /** DSSE envelope as JSON text; null when it was accepted without one; `undefined` when it was not installed under this name. */
+  readonly attestation: string | null | undefined
 }
+
+/** In place of an attestation, for a release that was accepted without one. */
+const unattested = "null"
 
 /** Where a release lies; what it holds is judged by who uses it. */
 export const storedRelease = (digest: Digest, ref: string): Effect.Effect<StoredRelease | undefined> =>
   Effect.promise(async () => {
     const found = await stat(archivePath(digest)).catch(() => undefined)
     if (found === undefined) return undefined
-    const attestation = await readFile(attestationPath(digest, ref), "utf8").catch(() => null)
-    return { archivePath: archivePath(digest), attestation }
+    const attestation = await readFile(attestationPath(digest, ref), "utf8").catch(() => undefined)
+    return { archivePath: archivePath(digest), attestation: attestation === unattested ? null : attestation }
   })
 
 const unpack = async (folder: string, archive: Uint8Array, files: ReadonlyArray<PackageFile>) => {
@@ -104,5 +108,5 @@ export const keepRelease = Effect.fnUntraced(function* (release: {
       catch: notKept
     })
   }
-  if (attestation !== null) yield* replaceFile(attestationPath(digest, ref), attestation, 0o644)
+  yield* replaceFile(attestationPath(digest, ref), attestation ?? unattested, 0o644)
 }, Effect.scoped)

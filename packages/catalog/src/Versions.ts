@@ -94,7 +94,11 @@ const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boole
   manifest: row.manifest,
   modes: row.manifest?.modes ?? [],
   capabilities: row.manifest?.capabilities ?? null,
-  source: { kind: row.sourceKind, commit: row.sourceCommit },
+  source: {
+    kind: row.sourceKind,
+    commit: row.sourceCommit,
+    ...(row.sourceKind === "git" ? { url: `/git/${row.namespace}/${row.name}.git` } : {})
+  },
   submittedBy: row.submitter,
   pipeline,
   createdAt: row.createdAt.toISOString(),

@@ -122,7 +122,12 @@ export const AgentVersion = Schema.Struct({
   manifest: Schema.NullOr(Manifest),
   modes: Schema.Array(Mode),
   capabilities: Schema.NullOr(Capabilities),
-  source: Schema.Struct({ kind: Schema.Literals(["upload", "git"]), commit: Schema.NullOr(Schema.String) }),
+  source: Schema.Struct({
+    kind: Schema.Literals(["upload", "git"]),
+    commit: Schema.NullOr(Schema.String),
+    /** Of a version from git: the repository to clone, which holds the commit under the version's tag; relative to the registry. */
+    url: Schema.optionalKey(Schema.String)
+  }),
   submittedBy: Handle,
   pipeline: Schema.Array(PipelineProgress),
   createdAt: Timestamp,

@@ -1,15 +1,15 @@
 /** `quickagent import`: an Agent Skills folder as a QuickAgent package. */
-import { packDirectory } from "@quickagents/client"
+import { archiveDirectory, packDirectory } from "@quickagents/archive"
 import { AgentName, defaultInstructions, manifestFile } from "@quickagents/schema"
 import { Console, Effect, Option, Result, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { randomBytes } from "node:crypto"
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises"
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, dirname, join, relative, resolve, sep } from "node:path"
 import { ended, failed, wrongUsage } from "../CommandFailed.ts"
 import { ownNameFor } from "../OwnName.ts"
-import { replaceFile } from "../Places.ts"
+import { isThere, replaceFile } from "../Places.ts"
 import { line, plain } from "../Progress.ts"
 import { readSkill } from "../skill/Skill.ts"
 import { skillOrigin } from "../skill/SkillOrigin.ts"
@@ -23,14 +23,6 @@ const filesAt = (folder: string) =>
     try: () => readdir(folder),
     catch: () => failed(`${folder} is no folder that can be read`)
   })
-
-const isThere = (path: string) =>
-  Effect.promise(() =>
-    stat(path).then(
-      () => true,
-      () => false
-    )
-  )
 
 const notWritten = (folder: string) => (error: unknown) =>
   failed(`${folder} cannot be written (${(error as NodeJS.ErrnoException).code ?? "unknown"})`)
@@ -108,6 +100,8 @@ const importSkill = Effect.fnUntraced(function* (input: Input) {
     origin: address === undefined ? found : { ...found, address }
   })
 
+  // Before anything is copied: what is far too large or holds links becomes no package.
+  yield* archiveDirectory(folder)
   const draft = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(tmpdir(), "quickagent-import-"))),
     (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))

@@ -2,10 +2,10 @@
 import { AgentName } from "@quickagents/schema"
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { mkdir, writeFile } from "node:fs/promises"
 import { basename, join, relative, resolve } from "node:path"
 import { ended, failed, wrongUsage } from "../CommandFailed.ts"
 import { ownNameFor } from "../OwnName.ts"
+import { isThere, replaceFile } from "../Places.ts"
 
 const template = (name: string): Readonly<Record<string, string>> => ({
   "agent.yaml": `schemaVersion: 2
@@ -61,17 +61,12 @@ const init = Effect.fnUntraced(function* (input: {
     )
   const name = yield* ownNameFor(Option.getOrUndefined(input.name), own)
   const shown = relative(process.cwd(), folder) || "."
-  yield* Effect.tryPromise({
-    try: async () => {
-      await mkdir(folder, { recursive: true })
-      for (const [file, content] of Object.entries(template(name)))
-        await writeFile(join(folder, file), content, { flag: "wx" })
-    },
-    catch: (error) =>
-      (error as NodeJS.ErrnoException).code === "EEXIST"
-        ? failed(`${(error as NodeJS.ErrnoException).path} is there already; nothing is overwritten`)
-        : failed(`${folder} cannot be written (${(error as NodeJS.ErrnoException).code ?? "unknown"})`)
-  })
+  const files = Object.entries(template(name))
+  for (const [file] of files) {
+    if (yield* isThere(join(folder, file)))
+      return yield* failed(`${join(folder, file)} is there already; nothing is overwritten`)
+  }
+  for (const [file, content] of files) yield* replaceFile(join(folder, file), content, 0o644)
   yield* Console.log(
     `${name} is in ${shown}. Next: quickagent check ${shown}; quickagent run ${shown} --unverified --task "..."`
   )

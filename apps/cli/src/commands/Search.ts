@@ -1,5 +1,6 @@
 /** `quickagent search` and `quickagent show`. */
-import { capabilityList, Mode } from "@quickagents/schema"
+import { capabilityList } from "@quickagents/schema"
+import type { AgentVersion, Mode } from "@quickagents/schema"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { ended } from "../CommandFailed.ts"
@@ -47,9 +48,12 @@ export const searchCommand = Command.make(
   (input) => ended(search(input))
 ).pipe(Command.withDescription("Search the registry"))
 
+const sourceText = ({ source: { commit, kind, url } }: AgentVersion, registry: string) =>
+  commit === null ? kind : `${kind} commit ${plain(commit)}${url === undefined ? "" : ` of ${registry}${plain(url)}`}`
+
 const show = Effect.fnUntraced(function* (input: { readonly agent: string; readonly json: boolean }) {
   const asked = yield* agentPath(input.agent)
-  const { client } = yield* openRegistry
+  const { client, registry } = yield* openRegistry
   const { name, ns, path } = asked
   const agent = yield* client.api.agentReads.get({ params: { ns, name } })
   const versions = yield* client.api.agentReads.listVersions({ params: { ns, name }, query: { limit: 20 } })
@@ -76,7 +80,7 @@ const show = Effect.fnUntraced(function* (input: { readonly agent: string; reado
             `  state     ${version.status}, verdict ${version.verdict ?? "none yet"}, ${version.signed ? "signed" : "not signed"}`,
             `  modes     ${version.modes.join(", ")}`,
             `  archive   ${version.archive.digest}, ${version.archive.bytes} bytes`,
-            `  source    ${version.source.commit === null ? version.source.kind : `${version.source.kind} commit ${version.source.commit}`}`,
+            `  source    ${sourceText(version, registry)}`,
             `  submitted ${version.createdAt} by ${version.submittedBy}`,
             ...(version.manifest?.license === undefined ? [] : [`  licence   ${plain(version.manifest.license)}`]),
             ...(asks.length === 0 ? ["  asks for nothing"] : asks.map((grant) => `  asks for  ${plain(grant)}`))
