@@ -9,6 +9,7 @@ import { CreditsGroup } from "./http/Credits.ts"
 import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
 import { AuthGroup, UserGroup } from "./http/Identity.ts"
 import { InstallsGroup } from "./http/Installs.ts"
+import { LogGroup } from "./http/Log.ts"
 import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
 import { PlatformGroup, ReviewGroup } from "./http/Platform.ts"
@@ -30,6 +31,7 @@ export class CoreApi extends HttpApi.make("registry")
   .add(SearchGroup)
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
+  .add(LogGroup)
   .add(InstallsGroup)
   .add(ReviewGroup)
   .add(PlatformGroup)

@@ -198,6 +198,13 @@ export class ReportNotReady extends HttpApiError.Problem<ReportNotReady>()("Repo
   title: "The scan has not ended"
 }) {}
 
+/** Without an attestation, or published a moment ago. */
+export class NotLogged extends HttpApiError.Problem<NotLogged>()("NotLogged", {
+  type: typeOf("not-logged"),
+  status: 409,
+  title: "The release is not in the transparency log"
+}) {}
+
 export class AgentRetired extends HttpApiError.Problem<AgentRetired>()("AgentRetired", {
   type: typeOf("agent-retired"),
   status: 409,

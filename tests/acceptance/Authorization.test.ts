@@ -8,7 +8,7 @@ import { Api, Scope } from "@quickagents/schema"
 import { HttpApi } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
 import { archiveOf, form, scriptedAgent } from "../stack/Packages.ts"
-import { createAgent, publish, runToEnd, script, submit } from "../stack/Publishing.ts"
+import { createAgent, publish, runToEnd, script, submit, until } from "../stack/Publishing.ts"
 import type { Person, Stack } from "../stack/Stack.ts"
 import { startStack } from "../stack/Stack.ts"
 
@@ -83,6 +83,10 @@ beforeAll(async () => {
     reason: "For the table."
   })
   run = await runToEnd(stack, owner, script1)
+  await until(
+    () => stack.request(owner, "GET", "/api/v1/log/proof/inclusion?ref=acme/secret@1.0.0"),
+    ({ ok }) => ok
+  )
   const token = async (person: Person, scopes: ReadonlyArray<Scope>) => {
     const answer = await fetch(`${stack.urls[0]}/api/v1/user/tokens`, {
       method: "POST",
@@ -298,6 +302,14 @@ const rows: Readonly<Record<string, Row>> = {
     return `${path}/restore`
   }),
   "DELETE /api/v1/agents/:ns/:name": managesFresh(204, async (path) => path),
+
+  "GET /api/v1/log/checkpoint": anyone(200, "/api/v1/log/checkpoint"),
+  // The log is everyone's: no credential opens more of it, and none is needed.
+  "GET /api/v1/log/tile/:level/:n": anyone(404, "/api/v1/log/tile/0/999"),
+  "GET /api/v1/log/tile/:level/:x/:n": anyone(200, "/api/v1/log/tile/entries/000.p/1"),
+  "GET /api/v1/log/tile/:level/:x/:n/:width": anyone(404, "/api/v1/log/tile/0/x999/999.p/1"),
+  "GET /api/v1/log/proof/consistency": anyone(200, "/api/v1/log/proof/consistency?first=0&second=1"),
+  "GET /api/v1/log/proof/inclusion": readsSecret(() => "/api/v1/log/proof/inclusion?ref=acme/secret@1.0.0"),
 
   "GET /api/v1/user/installs": mine("/api/v1/user/installs", "user:profile"),
   // A private agent is read with agent:read only, also to install or star it.

@@ -16,6 +16,7 @@ import { publishCommand } from "./commands/Publish.ts"
 import { runCommand } from "./commands/Run.ts"
 import { searchCommand, showCommand } from "./commands/Search.ts"
 import { updateCommand } from "./commands/Update.ts"
+import { verifyCommand } from "./commands/Verify.ts"
 import { yankCommand } from "./commands/Yank.ts"
 import { RegistryFlag } from "./Registry.ts"
 
@@ -34,6 +35,7 @@ const quickagent = Command.make("quickagent").pipe(
       commands: [
         searchCommand,
         showCommand,
+        verifyCommand,
         installCommand,
         updateCommand,
         listCommand,

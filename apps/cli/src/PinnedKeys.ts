@@ -43,9 +43,9 @@ const isItsOwn = ({ keyId, publicKey }: SigningKey) => {
 }
 
 /** The keys that the registry says it signs with, or did. */
-export const advertisedKeys = Effect.fnUntraced(function* (client: RegistryClient) {
-  const { service } = yield* client.api.meta.meta()
-  const { keys } = yield* client.api.wellKnown.signingKeys({ params: { service } })
+export const advertisedKeys = Effect.fnUntraced(function* (api: RegistryClient["api"]) {
+  const { service } = yield* api.meta.meta()
+  const { keys } = yield* api.wellKnown.signingKeys({ params: { service } })
   const wrong = keys.find((key) => !isItsOwn(key))
   return wrong === undefined
     ? keys

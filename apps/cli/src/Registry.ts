@@ -87,13 +87,13 @@ export const openRegistry = Effect.gen(function* () {
   const registry = address ?? signIn?.registry ?? standardRegistry
   const own = signIn?.registry === registry ? signIn : undefined
   const secret = fromEnvironment ?? own?.token
-  const client = yield* makeClient({
-    baseUrl: registry,
-    ...(secret === undefined ? {} : { credential: token(secret) })
-  })
+  const credential = secret === undefined ? {} : { credential: token(secret) }
+  const client = yield* makeClient({ baseUrl: registry, ...credential })
   return {
     registry,
     client,
+    /** As `makeClient` takes it. */
+    credential,
     signedIn: secret !== undefined,
     handle: fromEnvironment === undefined ? (own?.handle ?? null) : null
   }

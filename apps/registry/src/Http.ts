@@ -4,7 +4,7 @@ import { CatalogHttp, GitHttp } from "@quickagents/catalog"
 import { OrgsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
 import { CreditsHttp, HostEnrolHttp, RunsHttp, RunsStatusHttp, StaffHostsHttp } from "@quickagents/runs"
-import { ScanHttp } from "@quickagents/scan"
+import { LogHttp, ScanHttp } from "@quickagents/scan"
 import { Api, CoreApi } from "@quickagents/schema"
 import { NodeHttpServer } from "@effect/platform-node"
 import { ByteSize, Effect, Layer } from "effect"
@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url"
 import { MetaHttp } from "./MetaHttp.ts"
 import { operations } from "./Operations.ts"
 
-const CoreHandlers = Layer.mergeAll(MetaHttp, AuthHttp, UserHttp, OrgsHttp, CatalogHttp, ScanHttp)
+const CoreHandlers = Layer.mergeAll(MetaHttp, AuthHttp, UserHttp, OrgsHttp, CatalogHttp, ScanHttp, LogHttp)
 const RunsHandlers = Layer.mergeAll(CreditsHttp, RunsStatusHttp, RunsHttp, HostEnrolHttp, StaffHostsHttp)
 const Middlewares = Layer.mergeAll(authentication, Idempotency.layer)
 

@@ -2,7 +2,7 @@
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
-import { reattest, reconcileScans } from "@quickagents/scan"
+import { appendToLog, reattest, reconcileScans } from "@quickagents/scan"
 import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
@@ -65,6 +65,7 @@ const Reattest = Singleton.make(
 
 export const CoreJobs = Layer.mergeAll(
   Reattest,
+  watchdog("log.append", "2 seconds", appendToLog),
   job("scan.reconcile", minutely, reconcileScans),
   job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),

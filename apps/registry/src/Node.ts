@@ -28,10 +28,12 @@ import {
 } from "@quickagents/runs"
 import {
   JudgeLive,
+  LogSql,
   migrations as scanMigrations,
   ScanEntityLive,
   ScanStarterLive,
-  SigningKeys
+  SigningKeys,
+  TransparencyLog
 } from "@quickagents/scan"
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
@@ -82,6 +84,8 @@ const Catalog = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pip
 
 const Scan = Layer.mergeAll(SigningKeys.layer, JudgeLive)
 
+const Log = TransparencyLog.layer.pipe(Layer.provideMerge(LogSql.layer))
+
 const RunsServices = Layer.mergeAll(Runs.layer, Hosts.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, RunModel.layer, HostTransport.layer)),
   Layer.provideMerge(Layer.mergeAll(RunsSql.layer, HostsSql.layer, LedgerSql.layer))
@@ -95,6 +99,7 @@ const ProviderUnchanged = Layer.effectDiscard(Effect.flatMap(Accounts, (accounts
 /** Everything a node does: it serves, it takes its share of the entities, it runs its share of the jobs. */
 export const RegistryNode = Layer.mergeAll(HttpLive, Entities, HostKeeper, CoreJobs, RunJobs, ProviderUnchanged).pipe(
   Layer.provide(RunsServices),
+  Layer.provide(Log),
   Layer.provide(Catalog),
   Layer.provide(Scan),
   Layer.provide(ClusterLive),

@@ -158,6 +158,13 @@ const make = Effect.gen(function* () {
           ])} ORDER BY ${order(filter.sort)} LIMIT ${filter.limit} OFFSET ${filter.offset}
         )
         SELECT ${agentColumns}, page.total FROM page JOIN agents a ON a.id = page.id ${latestJoin} ORDER BY ${order(filter.sort)}`,
+    /** In the order of the ids; one that is gone is left out. */
+    agentsById: (ids: ReadonlyArray<string>) =>
+      ids.length === 0
+        ? Effect.succeed<ReadonlyArray<AgentRow>>([])
+        : sql<AgentRow>`
+            SELECT ${agentColumns} FROM agents a ${latestJoin} WHERE a.id IN ${sql.in(ids)} AND a.deleted_at IS NULL
+            ORDER BY array_position(${ids}::text[], a.id)`,
     countIn: (namespace: string) =>
       sql<{ all: number; private: number }>`
         SELECT count(*)::integer AS all, count(*) FILTER (WHERE visibility = 'private' AND retired_at IS NULL)::integer AS private FROM agents WHERE namespace = ${namespace} AND deleted_at IS NULL`.pipe(

@@ -9,7 +9,7 @@ import { openRegistry } from "../Registry.ts"
 
 const read = Effect.gen(function* () {
   const { client, registry } = yield* openRegistry
-  const advertised = yield* advertisedKeys(client)
+  const advertised = yield* advertisedKeys(client.api)
   const pinned = yield* pinnedKeys(registry)
   return { registry, advertised, pinned, change: keyChange(pinned ?? [], advertised) }
 })

@@ -43,7 +43,7 @@ const login = Effect.fnUntraced(function* (input: { readonly tokenStdin: boolean
       Forbidden: () => Effect.succeed(null)
     })
   )
-  const advertised = yield* advertisedKeys(client)
+  const advertised = yield* advertisedKeys(client.api)
   const pinned = yield* pinnedKeys(registry)
   if (pinned === undefined) yield* pinKeys(registry, advertised)
   yield* storeSignIn({ registry, token: secret, handle })
