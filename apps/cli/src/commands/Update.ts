@@ -46,7 +46,16 @@ const update = Effect.fnUntraced(function* (
   const unknown = named.find((path) => agents[path] === undefined)
   if (unknown !== undefined) return yield* failed(`${unknown} is not installed in this folder`)
   const chosen = Object.entries(agents).filter(([path]) => named.length === 0 || named.includes(path))
-  const results = yield* Effect.forEach(chosen, ([path, locked]) => updateOne(registry, path, locked, input))
+  const results = yield* Effect.forEach(chosen, ([path, locked]) =>
+    updateOne(registry, path, locked, input).pipe(
+      // An agent that has nothing to offer any more does not keep the others back.
+      Effect.catchTag("CommandFailed", (failure) => {
+        if (failure.exitClass !== "cli" || named.length > 0) return Effect.fail(failure)
+        line(`${path} stays at ${locked.version}: ${failure.message}`)
+        return Effect.succeed(null)
+      })
+    )
+  )
   const updated = results.filter((result) => result !== null)
   over()
   if (input.json) return yield* Console.log(JSON.stringify(updated))
