@@ -101,7 +101,11 @@ export const versionRecord = (row: VersionRow, pipeline: ReadonlyArray<StageEven
   manifest: row.manifest,
   modes: row.manifest?.modes ?? [],
   capabilities: row.manifest?.capabilities ?? null,
-  source: { kind: row.sourceKind, commit: row.sourceCommit },
+  source: {
+    kind: row.sourceKind,
+    commit: row.sourceCommit,
+    ...(row.sourceKind === "git" ? { url: `/git/${row.namespace}/${row.name}.git` } : {})
+  },
   submittedBy: row.submitter,
   warnings: warningsOf(row.status),
   pipeline,

@@ -93,6 +93,7 @@ describe("the client", () => {
         join(directory, "agent.yaml"),
         "schemaVersion: 2\nname: acme/notes\nversion: 1.0.0\ndescription: x\nmodes: [autonomous]\n"
       )
+      writeFileSync(join(directory, "AGENT.md"), "Be brief.")
       const archive = yield* packDirectory(directory)
       const registry = yield* makeClient({ baseUrl, credential: token("pat-1") })
       assert.strictEqual((yield* registry.submit(archive)).version, "1.0.0")

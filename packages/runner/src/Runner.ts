@@ -15,6 +15,7 @@ import { makeTransport } from "./ModelTransport.ts"
 import type { Narrate } from "./Narration.ts"
 import { openAiModel } from "./OpenAiModel.ts"
 import { collectOutput, outputTar } from "./Output.ts"
+import { layOutFolders } from "./PackageFolders.ts"
 import { type Caps, decidePolicy, type Policy } from "./Policy.ts"
 import { makeReceipt } from "./Receipt.ts"
 import { readPackage } from "./ReleasePackage.ts"
@@ -189,6 +190,7 @@ export const run = (request: RunRequest): Effect.Effect<RunEnd> =>
         request.inputs
       )
       compiled = made
+      yield* layOutFolders(release, request.workspace)
       enter("gateway")
       const opened = yield* openModel(request, made)
       model = opened

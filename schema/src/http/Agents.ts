@@ -182,7 +182,12 @@ export const AgentVersion = Schema.Struct({
   manifest: Schema.NullOr(Manifest),
   modes: Schema.Array(Mode),
   capabilities: Schema.NullOr(Capabilities),
-  source: Schema.Struct({ kind: Schema.Literals(["upload", "git"]), commit: Schema.NullOr(Schema.String) }),
+  source: Schema.Struct({
+    kind: Schema.Literals(["upload", "git"]),
+    commit: Schema.NullOr(Schema.String),
+    /** Of a version from git: the repository to clone, which holds the commit under the version's tag; relative to the registry. */
+    url: Schema.optionalKey(Schema.String)
+  }),
   submittedBy: Handle,
   /** For people to see before they use it: that it is yanked. */
   warnings: Schema.Array(Schema.String),

@@ -1,5 +1,5 @@
 /** `quickagent verify`: a release against its attestation and the registry's transparency log. */
-import { makeClient, token } from "@quickagents/client"
+import { makeClient } from "@quickagents/client"
 import type { Credential } from "@quickagents/client"
 import {
   checkConsistency,
@@ -11,11 +11,12 @@ import {
 } from "@quickagents/runner"
 import { exitCodes, ReleaseRef } from "@quickagents/schema"
 import { Console, Effect, Schedule, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
-import { FetchHttpClient } from "effect/http"
+import { Argument, Command } from "effect/cli"
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises"
-import { homedir } from "node:os"
 import { dirname, join } from "node:path"
+import { advertisedKeys, pinnedKeys } from "../PinnedKeys.ts"
+import { configFolder } from "../Places.ts"
+import { openRegistry } from "../Registry.ts"
 
 /** The state that is remembered of a log cannot be read or kept. */
 class StateUnusable extends Schema.TaggedError<StateUnusable>()("StateUnusable", { message: Schema.String }) {}
@@ -24,20 +25,11 @@ const flags = {
   ref: Argument.String("release").pipe(
     Argument.withSchema(ReleaseRef),
     Argument.withDescription("The release, as ns/name@version")
-  ),
-  registry: Flag.String("registry").pipe(
-    Flag.withDescription("Address of the registry"),
-    Flag.withDefault("http://127.0.0.1:4000")
   )
 }
 
 const statePath = (registry: string) =>
-  join(
-    process.env["XDG_CONFIG_HOME"] ?? join(homedir(), ".config"),
-    "quickagents",
-    "logs",
-    `${encodeURIComponent(registry.replace(/^https?:\/\//u, ""))}.json`
-  )
+  join(configFolder(), "logs", `${encodeURIComponent(registry.replace(/^https?:\/\//u, ""))}.json`)
 
 const decodeState = Schema.decodeUnknownEffect(Schema.fromJsonString(LogState))
 
@@ -77,21 +69,21 @@ const partsOf = (ref: string) => {
 /** A release that was published a moment ago is in the log some seconds later. */
 const untilLogged = { schedule: Schedule.spaced("1 second"), times: 10 }
 
-const verify = Effect.fnUntraced(function* (ref: string, registry: string) {
+const verify = Effect.fnUntraced(function* (ref: string) {
   const params = partsOf(ref)
-  const credential = process.env["QUICKAGENTS_TOKEN"]
+  const { credential, registry, signedIn } = yield* openRegistry
   const read = Effect.fnUntraced(function* (as: { readonly credential?: Credential }) {
     const { api } = yield* makeClient({ baseUrl: registry, ...as })
     return { api, version: yield* api.agentReads.getVersion({ params }), public: as.credential === undefined }
   })
   // Without a credential first: whatever anyone may read has to stand in the log in clear.
   const found = yield* Effect.catchTag(read({}), "NotFound", (error) =>
-    credential === undefined ? Effect.fail(error) : read({ credential: token(credential) })
+    signedIn ? read(credential) : Effect.fail(error)
   )
   const { api, version } = found
 
-  const { service } = yield* api.meta.meta()
-  const { keys } = yield* api.wellKnown.signingKeys({ params: { service } })
+  // Without pinned keys this proves that the registry agrees with itself, and no more.
+  const keys = (yield* pinnedKeys(registry)) ?? (yield* advertisedKeys(api))
   const attestation = yield* api.agentReads.attestation({ params })
   const { keyId } = yield* verifyRelease({
     ref,
@@ -135,23 +127,23 @@ const verify = Effect.fnUntraced(function* (ref: string, registry: string) {
 
 const explain = (text: string, code: number) => Effect.as(Console.error(text), code)
 
-export const verifyCommand = Command.make("verify", flags, ({ ref, registry }) =>
+export const verifyCommand = Command.make("verify", flags, ({ ref }) =>
   Effect.gen(function* () {
-    process.exitCode = yield* verify(ref, registry.replace(/\/+$/u, "")).pipe(
+    process.exitCode = yield* verify(ref).pipe(
       Effect.catchTags({
         RunFailure: ({ message, reason }) => explain(`verify (${reason}): ${message}`, exitCodes.verify),
         LogRefuted: ({ message }) => explain(`verify: ${message}`, exitCodes.verify),
+        CommandFailed: ({ exitClass, message }) => explain(message, exitCodes[exitClass]),
         StateUnusable: ({ message }) => explain(message, exitCodes.cli)
       }),
-      Effect.catch((error) => explain(`${ref} cannot be verified: ${error.message}`, exitCodes.cli)),
-      Effect.provide(FetchHttpClient.layer)
+      Effect.catch((error) => explain(`${ref} cannot be verified: ${error.message}`, exitCodes.cli))
     )
   })
 ).pipe(
   Command.withDescription(
     `Check that a release is what the registry attests, that the attestation is in the registry's transparency log, and that the log only grew since the last time.
 
-The last state of each log is kept in the user's configuration directory. QUICKAGENTS_TOKEN, with the scope agent:read, is used for what is private. Exits with ${exitCodes.verify} when something does not hold.`
+The last state of each log is kept in the user's configuration directory. Attestation and checkpoint are verified with the keys that you pinned, with those that the registry advertises when you pinned none. What is private is read with the token of your sign-in, which needs agent:read. Exits with ${exitCodes.verify} when something does not hold.`
   ),
   Command.withShortDescription("Check a release against its attestation and the transparency log"),
   Command.withExamples([

@@ -195,6 +195,17 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
             ...capabilityLines(version.capabilities),
             ["Secrets", version.manifest?.secrets?.map((secret) => secret.name).join(", ")],
             [
+              "Source",
+              version.source.commit === null
+                ? "uploaded"
+                : [
+                    "commit ",
+                    h("code", { class: "break" }, version.source.commit),
+                    " of ",
+                    h("code", { class: "break" }, new URL(version.source.url, location.origin).href)
+                  ]
+            ],
+            [
               "Archive",
               [
                 h(
