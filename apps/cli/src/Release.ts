@@ -112,6 +112,11 @@ export const fetchRelease = Effect.fnUntraced(function* (
     )
   const refused = refusal(ref, record.status)
   if (refused !== undefined) return yield* failed(refused)
+  // Nobody but who names a release learns that it is another one's: else a mirror could hand out any attested release for it.
+  if (record.ref !== ref)
+    return yield* failed(
+      `${ref} was released as ${record.ref}, and its attestation says so: its agent was transferred. Name it so.`
+    )
   if (record.status === "yanked")
     line(`Warning: ${ref} was yanked by its author; it is taken only because it is named exactly.`)
   const digest = record.archive.digest

@@ -18,8 +18,9 @@ const whole: Database.Migrations = {
   ...catalogMigrations,
   ...migrations
 }
-const isLogs = (name: string) => name.endsWith("_transparency_log")
-const before: Database.Migrations = Object.fromEntries(Object.entries(whole).filter(([name]) => !isLogs(name)))
+const before: Database.Migrations = Object.fromEntries(
+  Object.entries(whole).filter(([name]) => name < "2026112250_transparency_log")
+)
 
 const Live = LogSql.layer.pipe(Layer.provideMerge(layerDatabase(before)), Layer.provideMerge(Logger.layer([])))
 
