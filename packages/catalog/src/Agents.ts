@@ -35,7 +35,7 @@ import { SqlClient } from "effect/sql"
 import type { Standing } from "./AgentsPolicy.ts"
 import { agentPlaces } from "./AgentPlaces.ts"
 import { removeRemains } from "./AgentRemains.ts"
-import { canKnow, canManage, canRead, isUnsettled, readerOf } from "./AgentsPolicy.ts"
+import { canKnow, canManage, canRead, isUnsettled, readerOf, standingOf } from "./AgentsPolicy.ts"
 import type { AgentRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 
@@ -190,20 +190,15 @@ export class Agents extends Context.Service<
         namespace: string,
         name: string
       ): Effect.fn.Return<SeenAgent, NotFound> {
-        const agent = yield* Effect.orDie(rows.agent(readerOf(viewer), namespace, name))
+        const agent = yield* Effect.orDie(rows.seenAgent(readerOf(viewer), namespace, name))
         if (agent === null) return yield* new NotFound({})
-        // A suspended organization's namespace answers null: everything under it is not there.
-        // The namespace is the agent's own: it may have moved from the one that was asked for.
-        const owner = yield* orgs.namespace(agent.namespace)
-        if (owner === null) return yield* new NotFound({})
-        const role = viewer === null ? null : yield* orgs.roleIn(viewer.accountId, agent.namespace)
-        // Owners and admins need no grant; a plain member may have been given more than members have.
-        const grant =
-          viewer === null || role === "owner" || role === "admin"
-            ? null
-            : yield* Effect.orDie(rows.grant(agent.id, viewer.accountId))
-        const standing: Standing = { visibility: agent.visibility, role, grant }
-        return { agent, standing, org: ownerOf(agent.namespace, owner.kind) ?? null, hold: holdOf(owner) }
+        return {
+          agent,
+          standing: standingOf(agent),
+          org: agent.namespaceKind === "org" ? agent.namespace : null,
+          // The namespace is the agent's own: it may have moved from the one that was asked for.
+          hold: holdOf({ handle: agent.namespace, decommissionAt: agent.decommissionAt })
+        }
       })
       const seen = Effect.fnUntraced(function* (viewer: Account | null, namespace: string, name: string) {
         const agent = yield* found(viewer, namespace, name)

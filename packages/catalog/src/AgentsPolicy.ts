@@ -10,6 +10,12 @@ export interface Standing {
   readonly grant: Grant
 }
 
+export const standingOf = (row: {
+  readonly visibility: Standing["visibility"]
+  readonly role: Role
+  readonly granted: Grant
+}): Standing => ({ visibility: row.visibility, role: row.role, grant: row.granted })
+
 /** Whether the agent is there at all for an account that wants to change it: what a token may do is said by its scope for that change. */
 export const canKnow = ({ grant, role, visibility }: Standing): boolean =>
   visibility === "public" || role !== null || grant !== null

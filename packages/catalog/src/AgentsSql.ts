@@ -14,10 +14,11 @@ import type {
   Verdict,
   VersionStatus
 } from "@quickagents/schema"
+import { unseen } from "@quickagents/orgs"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Statement } from "effect/sql"
-import type { Grant } from "./AgentsPolicy.ts"
+import type { Grant, Role } from "./AgentsPolicy.ts"
 
 /** A published advisory beside the rows of its agent; which versions it affects is asked of `affecting`. */
 export interface PublishedAdvisory extends AdvisoryNote {
@@ -116,6 +117,14 @@ export interface CopiedVersion {
   readonly publishedAt: Date
 }
 
+/** What a reader is to the agent of a row. */
+export interface StandingRow {
+  readonly namespaceKind: "account" | "org"
+  readonly decommissionAt: Date | null
+  readonly role: Role
+  readonly granted: Grant
+}
+
 /** Whose reading it is; null without a credential. */
 export interface Reader {
   readonly accountId: string | null
@@ -173,7 +182,7 @@ const make = Effect.gen(function* () {
           OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = ${its}.id AND g.account_id = ${accountId}))`
   }
   const unlessSuspended = (of: "a" | "source") =>
-    sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = ${sql.literal(of)}.namespace AND o.state IN ('suspended', 'erased'))`
+    sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = ${sql.literal(of)}.namespace AND o.state IN ${unseen(sql)})`
   const notSuspended = unlessSuspended("a")
   /** The source of a fork, for those who may read it. */
   const sourceJoin = ({ accountId, privateToo }: Reader) => sql`
@@ -199,6 +208,36 @@ const make = Effect.gen(function* () {
     JOIN members m ON m.org_id = teams.org_id AND m.account_id = t.account_id AND m.active
     WHERE g.agent_id = ${agentId} AND t.account_id = ${accountId}`
 
+  /** What the account is to the agent `a`, read with the agent itself: one statement for who may and what there is. */
+  const standing = (accountId: string | null) => ({
+    columns: sql`n.kind AS namespace_kind, o.decommission_at, ${
+      accountId === null
+        ? sql.literal("NULL AS role, NULL AS granted")
+        : sql`CASE WHEN n.kind = 'org' THEN m.role WHEN n.owner_id = ${accountId} THEN 'owner' END AS role,
+            (SELECT level FROM (${given(sql.literal("a.id"), accountId)}) given
+             ORDER BY array_position(ARRAY['manage', 'write', 'read'], level) LIMIT 1) AS granted`
+    }`,
+    join: sql`JOIN namespaces n ON n.handle = a.namespace LEFT JOIN organizations o ON n.kind = 'org' AND o.id = n.owner_id ${
+      accountId === null
+        ? sql.literal("")
+        : sql`LEFT JOIN members m ON m.org_id = o.id AND m.account_id = ${accountId} AND m.active`
+    }`,
+    /** A suspended organization, and everything under it, is not there. */
+    there: sql`(o.id IS NULL OR o.state NOT IN ${unseen(sql)})`
+  })
+  const seenVersion = <More = unknown>(
+    accountId: string | null,
+    namespace: string,
+    name: string,
+    which: Statement.Fragment,
+    more: Statement.Fragment = sql.literal("")
+  ) => {
+    const { columns, join, there } = standing(accountId)
+    return sql<VersionRow & StandingRow & More>`
+      SELECT ${versionColumns}, ${columns} ${more} FROM ${versionFrom} ${join}
+      WHERE ${named(namespace, name)} AND ${there} AND ${which}`.pipe(Effect.map(one))
+  }
+
   const orders = {
     name: "a.namespace, a.name",
     newest: "a.created_at DESC, a.id DESC",
@@ -219,15 +258,39 @@ const make = Effect.gen(function* () {
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
     readableBy: (accountId: string) => sql`(${readable(accountId, true)} AND ${notSuspended})`,
-    /** The most that the account was given. */
+    /** The agent with what the reader is to it; nothing of a suspended organization. */
+    seenAgent: (reader: Reader, namespace: string, name: string) => {
+      const { columns, join, there } = standing(reader.accountId)
+      return sql<AgentRow & StandingRow>`
+        SELECT ${agentColumns}, ${columns} FROM agents a ${join} ${latestJoin} ${sourceJoin(reader)}
+        WHERE ${named(namespace, name)} AND ${there}`.pipe(Effect.map(one))
+    },
+    /** As `seenAgent`, of one version. */
+    seenVersion: (accountId: string | null, namespace: string, name: string, version: string) =>
+      seenVersion(accountId, namespace, name, sql`v.version = ${version}`),
+    /** With the last event of each stage of its pipeline, in their order. */
+    shownVersion: (accountId: string | null, namespace: string, name: string, version: string) =>
+      seenVersion<{ readonly pipeline: ReadonlyArray<StageEvent> }>(
+        accountId,
+        namespace,
+        name,
+        sql`v.version = ${version}`,
+        sql.literal(`, (SELECT coalesce(jsonb_agg(data ORDER BY seq), '[]') FROM (
+          SELECT DISTINCT ON (data ->> 'stage') data, seq FROM version_events e
+          WHERE e.version_id = v.id AND e.event = 'stage' ORDER BY data ->> 'stage', seq DESC) last) AS pipeline`)
+      ),
+    seenLatest: (accountId: string | null, namespace: string, name: string) =>
+      seenVersion(
+        accountId,
+        namespace,
+        name,
+        sql.literal("v.status = 'published' ORDER BY v.published_at DESC, v.id DESC LIMIT 1")
+      ),
+    seenArchive: (accountId: string | null, namespace: string, name: string, digest: string) =>
+      seenVersion(accountId, namespace, name, sql`v.archive_digest = ${digest} ORDER BY v.created_at DESC LIMIT 1`),
     /** Whether the account was given `manage` on the agent `a` of a statement. */
     givenManage: (accountId: string) =>
       sql`EXISTS (SELECT FROM (${given(sql.literal("a.id"), accountId)}) given WHERE level = 'manage')`,
-    grant: (agentId: string, accountId: string) =>
-      sql<{ level: Exclude<Grant, null> }>`
-        SELECT level FROM (${given(sql`${agentId}`, accountId)}) given ORDER BY array_position(ARRAY['manage', 'write', 'read'], level) LIMIT 1`.pipe(
-        Effect.map((rows): Grant => rows[0]?.level ?? null)
-      ),
     list: (filter: {
       readonly accountId: string | null
       readonly privateToo: boolean
@@ -440,20 +503,12 @@ const make = Effect.gen(function* () {
       ),
     versionById: (id: string) =>
       sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.id = ${id}`.pipe(Effect.map(one)),
-    latestPublished: (namespace: string, name: string) =>
-      sql<VersionRow>`
-        SELECT ${versionColumns} FROM ${versionFrom} WHERE ${named(namespace, name)} AND v.status = 'published'
-        ORDER BY v.published_at DESC, v.id DESC LIMIT 1`.pipe(Effect.map(one)),
     /** What a range can mean, newest first. */
     publishedVersions: (namespace: string, name: string) =>
       sql<{ version: string }>`
         SELECT v.version FROM versions v JOIN agents a ON a.id = v.agent_id WHERE ${named(namespace, name)} AND v.status = 'published'
         ORDER BY v.published_at DESC, v.id DESC LIMIT 10000`.pipe(
         Effect.map((rows) => rows.map(({ version }) => version))
-      ),
-    byArchive: (agentId: string, digest: string) =>
-      sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE v.agent_id = ${agentId} AND v.archive_digest = ${digest} ORDER BY v.created_at DESC LIMIT 1`.pipe(
-        Effect.map(one)
       ),
     versions: (agentId: string, all: boolean, offset: number, limit: number) =>
       sql<VersionRow & { readonly total: number }>`

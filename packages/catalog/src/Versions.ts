@@ -39,8 +39,9 @@ import { SqlClient } from "effect/sql"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import { Agents } from "./Agents.ts"
-import { canPublish, canRead, seesPipeline } from "./AgentsPolicy.ts"
-import type { StageEvent, VersionRow } from "./AgentsSql.ts"
+import { canPublish, canRead, seesPipeline, standingOf } from "./AgentsPolicy.ts"
+import type { Standing } from "./AgentsPolicy.ts"
+import type { StageEvent, StandingRow, VersionRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import { readArchiveHead } from "./ArchiveHead.ts"
 import { ScanStarter } from "./ScanStarter.ts"
@@ -235,13 +236,16 @@ export class Versions extends Context.Service<
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const transaction = Database.transaction(sql)
 
+      const seesAll = (viewer: Account | null, standing: Standing) => seesPipeline(standing) || viewer?.staff === true
       /** The version as the viewer may know it: one that was never published is only its publishers'. */
+      const known = <Row extends VersionRow & StandingRow>(viewer: Account | null, row: Row | null) => {
+        const standing = row === null ? null : standingOf(row)
+        if (row === null || standing === null || !canRead(viewer, standing)) return Effect.fail(new NotFound({}))
+        const all = seesAll(viewer, standing)
+        return all || row.publishedAt !== null ? Effect.succeed({ row, all }) : Effect.fail(new NotFound({}))
+      }
       const find = Effect.fnUntraced(function* (viewer: Account | null, ns: string, name: string, version: string) {
-        const seen = yield* agents.seen(viewer, ns, name)
-        const row = yield* Effect.orDie(rows.version(ns, name, version))
-        const all = seesPipeline(seen.standing) || viewer?.staff === true
-        if (row === null || (!all && row.publishedAt === null)) return yield* new NotFound({})
-        return { row, seen, all }
+        return yield* known(viewer, yield* Effect.orDie(rows.seenVersion(viewer?.accountId ?? null, ns, name, version)))
       })
       const show = Effect.fnUntraced(function* (row: VersionRow, all: boolean) {
         const stages = yield* Effect.orDie(rows.stageEvents([row.id]))
@@ -318,6 +322,7 @@ export class Versions extends Context.Service<
             }
       /** What resolves: the exact version, also a yanked one, or the newest published one that a range means. */
       const pick = Effect.fnUntraced(function* (
+        accountId: string | null,
         ns: string,
         name: string,
         range: string | undefined,
@@ -326,7 +331,7 @@ export class Versions extends Context.Service<
         const version = range === undefined ? undefined : yield* versionMeant(rows, ns, name, range, asked)
         if (range !== undefined && version === undefined) return yield* new NotFound({})
         const row = yield* Effect.orDie(
-          version === undefined ? rows.latestPublished(ns, name) : rows.version(ns, name, version)
+          version === undefined ? rows.seenLatest(accountId, ns, name) : rows.seenVersion(accountId, ns, name, version)
         )
         return row !== null && (row.status === "published" || row.status === "yanked") ? row : yield* new NotFound({})
       })
@@ -487,7 +492,7 @@ export class Versions extends Context.Service<
         list: Effect.fnUntraced(function* (viewer, ns, name, page) {
           const { agent, standing } = yield* agents.seen(viewer, ns, name)
           const [offset, limit] = [clampOffset(page.offset), clamp(page.limit, 100, 20)]
-          const all = seesPipeline(standing) || viewer?.staff === true
+          const all = seesAll(viewer, standing)
           const found = yield* Effect.orDie(rows.versions(agent.id, all, offset, limit))
           const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
           const of = (id: string) => stages.filter(({ versionId }) => versionId === id).map(({ data }) => data)
@@ -502,13 +507,16 @@ export class Versions extends Context.Service<
           }
         }),
         get: Effect.fnUntraced(function* (viewer, ns, name, version) {
-          const { all, row } = yield* find(viewer, ns, name, version)
-          return yield* show(row, all)
+          const found = rows.shownVersion(viewer?.accountId ?? null, ns, name, version)
+          const { all, row } = yield* known(viewer, yield* Effect.orDie(found))
+          return versionRecord(row, row.pipeline, all)
         }),
         resolveVersion: Effect.fnUntraced(function* (viewer, ns, name, range, prerelease) {
-          const { standing } = yield* agents.seen(viewer, ns, name)
-          const row = yield* pick(ns, name, range, { pointer: "/range", where: "query", prerelease })
-          return yield* show(row, seesPipeline(standing) || viewer?.staff === true)
+          const asked = { pointer: "/range", where: "query", prerelease } as const
+          // Before the range is read: what is wrong with it is told to readers alone.
+          yield* agents.seen(viewer, ns, name)
+          const { all, row } = yield* known(viewer, yield* pick(viewer?.accountId ?? null, ns, name, range, asked))
+          return yield* show(row, all)
         }),
         events,
         report: Effect.fnUntraced(function* (viewer, ns, name, version) {
@@ -526,18 +534,24 @@ export class Versions extends Context.Service<
           )
         }),
         archive: Effect.fnUntraced(function* (viewer, ns, name, digest) {
-          const { agent, standing } = yield* agents.seen(viewer, ns, name)
-          const row = yield* Effect.orDie(rows.byArchive(agent.id, digest))
-          const all = seesPipeline(standing) || viewer?.staff === true
-          // What a fork starts with is its authors' to go on with, and no release.
-          if (row === null && !(all && digest === agent.forkArchive)) return yield* new NotFound({})
-          if (row?.status === "blocked") return yield* new Blocked({})
-          if (row?.status === "quarantined") return yield* new VersionQuarantined({})
-          if (row?.status === "scanning" || row?.status === "needs_review") {
-            return all ? yield* new VersionNotPublished({ versionStatus: row.status }) : yield* new NotFound({})
+          const row = yield* Effect.orDie(rows.seenArchive(viewer?.accountId ?? null, ns, name, digest))
+          if (row === null) {
+            // What a fork starts with is its authors' to go on with, and no release.
+            const { agent, standing } = yield* agents.seen(viewer, ns, name)
+            if (digest !== agent.forkArchive || !seesAll(viewer, standing)) return yield* new NotFound({})
+          } else {
+            const standing = standingOf(row)
+            if (!canRead(viewer, standing)) return yield* new NotFound({})
+            if (row.status === "blocked") return yield* new Blocked({})
+            if (row.status === "quarantined") return yield* new VersionQuarantined({})
+            if (row.status === "scanning" || row.status === "needs_review") {
+              return seesAll(viewer, standing)
+                ? yield* new VersionNotPublished({ versionStatus: row.status })
+                : yield* new NotFound({})
+            }
           }
           const { bytes, content } = yield* Effect.orDie(objects.get(digest))
-          return { bytes, public: agent.visibility === "public", content }
+          return { bytes, public: row?.visibility === "public", content }
         }),
         submit,
         yank: Effect.fnUntraced(function* (actor, ns, name, version) {
@@ -612,14 +626,8 @@ export class Versions extends Context.Service<
         resolve: Effect.fnUntraced(function* (ref, reader) {
           const [path, version] = ref.split("@") as [string, string | undefined]
           const [ns, name] = path.split("/") as [string, string]
-          const row = yield* pick(ns, name, version, { pointer: "/ref", where: "body" })
-          // Its own namespace: it may have moved from the one that the ref names.
-          if ((yield* orgs.namespace(row.namespace)) === null) return yield* new NotFound({})
-          if (row.visibility === "private") {
-            const role = yield* orgs.roleIn(reader.accountId, row.namespace)
-            const grant = role === null ? yield* Effect.orDie(rows.grant(row.agentId, reader.accountId)) : null
-            if (!canRead(reader, { visibility: row.visibility, role, grant })) return yield* new NotFound({})
-          }
+          const row = yield* pick(reader.accountId, ns, name, version, { pointer: "/ref", where: "body" })
+          if (!canRead(reader, standingOf(row))) return yield* new NotFound({})
           const found = release(row, null)
           return found === null ? yield* new NotFound({}) : found
         }),
