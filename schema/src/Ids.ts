@@ -15,6 +15,7 @@ const id = <const Prefix extends string>(prefix: Prefix, description: string) =>
 export const AccountId = id("acc", "An account")
 export const OrgId = id("org", "An organization")
 export const TokenId = id("tok", "A personal access token")
+export const SshKeyId = id("key", "An SSH key of an account")
 export const SessionId = id("ses", "A browser session")
 export const AgentId = id("agt", "An agent")
 export const VersionId = id("ver", "A version of an agent")

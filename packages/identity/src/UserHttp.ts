@@ -1,9 +1,10 @@
-/** Handlers of the `user` group: the caller's own account, tokens and sessions. */
+/** Handlers of the `user` group: the caller's own account, tokens, SSH keys and sessions. */
 import { Actor, CoreApi } from "@quickagents/schema"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "./Accounts.ts"
 import { Sessions } from "./Sessions.ts"
+import { SshKeys } from "./SshKeys.ts"
 import { Tokens } from "./Tokens.ts"
 
 export const UserHttp = HttpApiBuilder.group(
@@ -12,6 +13,7 @@ export const UserHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const accounts = yield* Accounts
     const sessions = yield* Sessions
+    const sshKeys = yield* SshKeys
     const tokens = yield* Tokens
 
     return handlers.handleAll({
@@ -20,6 +22,11 @@ export const UserHttp = HttpApiBuilder.group(
         Effect.flatMap(Actor, ({ accountId }) => Effect.map(tokens.list(accountId), (items) => ({ items }))),
       createToken: ({ payload }) => Effect.flatMap(Actor, (actor) => tokens.create(actor, payload)),
       revokeToken: ({ params }) => Effect.flatMap(Actor, (actor) => tokens.revoke(actor, params.id)),
+      listKeys: () =>
+        Effect.flatMap(Actor, ({ accountId }) => Effect.map(sshKeys.list(accountId), (items) => ({ items }))),
+      addKey: ({ payload }) => Effect.flatMap(Actor, (actor) => sshKeys.add(actor, payload)),
+      key: ({ params }) => Effect.flatMap(Actor, ({ accountId }) => sshKeys.get(accountId, params.id)),
+      deleteKey: ({ params }) => Effect.flatMap(Actor, (actor) => sshKeys.remove(actor, params.id)),
       listSessions: () => Effect.flatMap(Actor, (actor) => Effect.map(sessions.list(actor), (items) => ({ items }))),
       revokeSession: ({ params }) => Effect.flatMap(Actor, (actor) => sessions.end(actor, params.id))
     })

@@ -4,6 +4,7 @@ import { Credentials } from "./Credentials.ts"
 import { OpenIdProvider } from "./OpenIdProvider.ts"
 import { Sessions } from "./Sessions.ts"
 import { SignIn } from "./SignIn.ts"
+import { SshKeys } from "./SshKeys.ts"
 import { Tokens } from "./Tokens.ts"
 
 export { Accounts, ProviderChanged } from "./Accounts.ts"
@@ -17,11 +18,15 @@ export { migrations } from "./migrations/index.ts"
 export { OpenIdProvider } from "./OpenIdProvider.ts"
 export { Sessions, sweepSessions } from "./Sessions.ts"
 export { SignIn } from "./SignIn.ts"
+export { SshKeys } from "./SshKeys.ts"
+export { fingerprintOf } from "./SshPublicKey.ts"
 export { Tokens } from "./Tokens.ts"
 export { UserHttp } from "./UserHttp.ts"
 
 /** Every service of this package; needs `Memberships`, the database, settings and the audit log. */
 export const layer = SignIn.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Credentials.layer, OpenIdProvider.layer, Tokens.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Accounts.layer, Credentials.layer, OpenIdProvider.layer, SshKeys.layer, Tokens.layer)
+  ),
   Layer.provideMerge(Sessions.layer)
 )
