@@ -120,6 +120,8 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     SERVICE_SERVICE_BASE_URL: baseUrl,
     SERVICE_OBJECTS_DIRECTORY: data.at("objects"),
     SERVICE_GIT_DIRECTORY: data.at("git"),
+    SERVICE_GIT_SSH_PORT: String(ports.ssh),
+    SERVICE_GIT_SSH_HOST_KEY: secrets.sshHostKey,
     SERVICE_KEYS_SEALING_KEY: secrets.sealingKey,
     SERVICE_KEYS_SIGNING_KEY: secrets.signingKey,
     SERVICE_CA_CERTIFICATE: secrets.caCertificate,
