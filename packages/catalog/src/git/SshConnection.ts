@@ -57,14 +57,8 @@ export const serveSsh = (socket: Socket, serving: SshServing) =>
     yield* Effect.addFinalizer(() => Effect.sync(() => socket.destroy()))
     const fork = yield* FiberSet.makeRuntime()
     const end = () => void socket.destroy()
-    const unauthenticated = setTimeout(end, serving.authenticateMs)
-    const idle = setTimeout(end, serving.idleMs)
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        clearTimeout(unauthenticated)
-        clearTimeout(idle)
-      })
-    )
+    let deadline = setTimeout(end, serving.authenticateMs)
+    yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(deadline)))
 
     const offers = new Map<string, "known" | "unknown" | "end">()
     let fingerprint: string | undefined
@@ -82,7 +76,8 @@ export const serveSsh = (socket: Socket, serving: SshServing) =>
       else if (!isSigned(context)) context.reject(["publickey"])
       else {
         yield* serving.proven(offered)
-        clearTimeout(unauthenticated)
+        clearTimeout(deadline)
+        deadline = setTimeout(end, serving.idleMs)
         fingerprint = offered
         context.accept()
       }
@@ -140,8 +135,8 @@ export const serveSsh = (socket: Socket, serving: SshServing) =>
           started = true
           const channel = accept()
           channel.on("error", end)
-          idle.refresh()
-          fork(execute({ command, protocol, fingerprint: key, channel, socket, moved: () => void idle.refresh() }))
+          deadline.refresh()
+          fork(execute({ command, protocol, fingerprint: key, channel, socket, moved: () => void deadline.refresh() }))
         })
       })
     })
