@@ -65,19 +65,20 @@ export class Credentials extends Context.Service<
       const stamping = new Set<string>()
 
       /** Beside the request, at most once a minute: when a credential was used last must not make its requests slower. */
-      const stamp = (table: "tokens" | "ssh_keys", row: StampedCallerRow, now: number) => {
-        if (stamping.has(row.id) || (row.lastUsedAt !== null && now - row.lastUsedAt.getTime() < lastUsedMs))
-          return Effect.void
-        stamping.add(row.id)
-        return sql`
-          UPDATE ${sql(table)} SET last_used_at = ${new Date(now)}
-          WHERE id = ${row.id} AND (last_used_at IS NULL OR last_used_at < ${new Date(now - lastUsedMs)})`.pipe(
-          Effect.ignoreCause({ log: "Warn" }),
-          Effect.ensuring(Effect.sync(() => stamping.delete(row.id))),
-          Effect.forkIn(scope),
-          Effect.asVoid
-        )
-      }
+      const stamp = (table: "tokens" | "ssh_keys", row: StampedCallerRow, now: number) =>
+        Effect.suspend(() => {
+          if (stamping.has(row.id) || (row.lastUsedAt !== null && now - row.lastUsedAt.getTime() < lastUsedMs))
+            return Effect.void
+          stamping.add(row.id)
+          return sql`
+            UPDATE ${sql(table)} SET last_used_at = ${new Date(now)}
+            WHERE id = ${row.id} AND (last_used_at IS NULL OR last_used_at < ${new Date(now - lastUsedMs)})`.pipe(
+            Effect.ignoreCause({ log: "Warn" }),
+            Effect.ensuring(Effect.sync(() => stamping.delete(row.id))),
+            Effect.forkIn(scope),
+            Effect.asVoid
+          )
+        })
 
       return Credentials.of({
         ofSession: Effect.fnUntraced(function* (token) {

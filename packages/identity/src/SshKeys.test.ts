@@ -173,6 +173,8 @@ layer(layerTestRegistry(() => ({})))("SSH keys", (it) => {
       const uma = yield* aPerson("uma", { verified: false })
       assert.strictEqual((yield* add(uma, aKey())).body.type, "/problems/email-unverified")
       const { body } = yield* add(ada, aKey())
+      // To be looked up is not to be used, however often.
+      yield* (yield* Credentials).ofSshKey(body.fingerprint)
       const found = yield* (yield* Credentials).ofSshKey(body.fingerprint)
       assert.deepInclude(found?.account, {
         handle: "ada-used",

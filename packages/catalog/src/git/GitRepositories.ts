@@ -40,6 +40,8 @@ const maxObjectListBytes = 48 * 1024 * 1024
 /** Each holds the files of a commit in memory. */
 const releasesAtOnce = 2
 const staleMs = 3_600_000
+/** Refs of a push, and withheld commits, of which the person is told. */
+const maxRefsLookedAt = 20
 /** Repositories that are known to be there without a look. */
 const maxKnown = 10_000
 
@@ -285,6 +287,27 @@ export class GitRepositories extends Context.Service<
           return { path, commit, version: tag.version }
         })
 
+        /** What the person is told whose refs hold what nobody can fetch: without a word they would only vanish. */
+        const withheldHistory = Effect.fnUntraced(function* (
+          agent: AgentRow,
+          environment: GitEnvironment,
+          updates: ReadonlyArray<RefUpdate>
+        ) {
+          const withheld = yield* present(environment, yield* rows.withheldCommits(agent.id))
+          const told: Array<string> = []
+          for (const { after, ref } of withheld.length === 0 ? [] : updates.slice(0, maxRefsLookedAt)) {
+            for (const commit of withheld.slice(0, maxRefsLookedAt)) {
+              const holds = yield* Effect.isSuccess(words(["merge-base", "--is-ancestor", commit, after], environment))
+              if (!holds) continue
+              told.push(
+                `${ref} holds commit ${commit.slice(0, 12)} of a version that is withheld: it cannot be fetched until its history is rewritten without it.`
+              )
+              break
+            }
+          }
+          return told
+        })
+
         /** A clone checks out what HEAD names: the first branch that is pushed, when it is not main. */
         const nameHead = Effect.fnUntraced(function* (repository: string, branches: ReadonlyArray<string>) {
           const own = { ...environment, GIT_DIR: repository }
@@ -301,13 +324,14 @@ export class GitRepositories extends Context.Service<
             if (problems.length > 0) return yield* refuse(...problems)
             if (tags.length > perDay) return yield* refuse(`A push brings at most ${perDay} version tags.`)
             const repository = join(directory, `${agent.id}.git`)
-            const told = quarantine === "" ? [] : yield* checkSizes(repository, quarantine)
+            const told = quarantine === "" ? [] : [...(yield* checkSizes(repository, quarantine))]
             const view = {
               ...environment,
               GIT_DIR: repository,
               GIT_OBJECT_DIRECTORY: quarantine,
               GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository, "objects")
             }
+            told.push(...(yield* Effect.orDie(withheldHistory(agent, view, updates))))
             // All of them are looked at before the first is submitted: a push is refused as a whole.
             const releases = yield* Effect.forEach(tags, (tag) => prepare(agent, view, tag))
             const { name, namespace } = agent

@@ -115,7 +115,7 @@ describe("an SSH connection", () => {
       }
       sign(_key: unknown, data: Buffer, options: unknown, answer?: (error?: Error, signature?: Buffer) => void) {
         const done = (typeof options === "function" ? options : answer) as (error?: Error, signature?: Buffer) => void
-        done(undefined, own.sign(data) as Buffer)
+        done(undefined, own.sign(data))
       }
     }
     const agent = new Liar() as unknown as ssh2.BaseAgent
