@@ -542,7 +542,15 @@ describe("commits of a version that is withheld", () => {
         .split("\n")
         .map((line) => line.split("\t")[1])
         .filter((ref) => ref !== undefined)
-    const everything = ['HEAD', 'refs/heads/clean', 'refs/heads/main', 'refs/heads/other', 'refs/tags/v1.0.0', 'refs/tags/v1.1.0', 'refs/tags/v1.1.0^{}']
+    const everything = [
+      "HEAD",
+      "refs/heads/clean",
+      "refs/heads/main",
+      "refs/heads/other",
+      "refs/tags/v1.0.0",
+      "refs/tags/v1.1.0",
+      "refs/tags/v1.1.0^{}"
+    ]
     const fetched = async (id: string, version: number) => {
       const into = folder()
       await sound(desk, "init", "--quiet", into)

@@ -119,7 +119,9 @@ const allScopes: ReadonlyArray<Scope> = [
 const generousLimits = {
   SERVICE_LIMITS_AUTHED_PER_HOUR: "10000000",
   SERVICE_LIMITS_AUTHED_BURST_PER_MIN: "10000000",
-  SERVICE_LIMITS_ANONYMOUS_PER_MIN: "10000000"
+  SERVICE_LIMITS_ANONYMOUS_PER_MIN: "10000000",
+  SERVICE_LIMITS_EDGE_AUTH_BURST: "10000000",
+  SERVICE_LIMITS_EDGE_GIT_BURST: "10000000"
 }
 
 /** Children of stacks that are not stopped yet: a test run that dies leaves none behind. */

@@ -135,6 +135,8 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     SERVICE_CLUSTER_ADDRESS: `127.0.0.1:${ports.cluster}`,
     // Several people share the one address of this machine.
     SERVICE_LIMITS_LOGIN_PER_MIN: "60",
+    SERVICE_LIMITS_EDGE_AUTH_PER_MIN: "60",
+    SERVICE_LIMITS_EDGE_AUTH_BURST: "60",
     SERVICE_LIMITS_ANONYMOUS_PER_MIN: "600",
     ...ownSettings(environment),
     DATABASE_URL: databaseUrl(databaseOptions)

@@ -48,7 +48,7 @@ const isSigned = ({ blob, hashAlgo, key, signature }: PublicKeyAuthContext) => {
   const parsed = ssh2.utils.parseKey(key.data)
   if (parsed instanceof Error || signature === undefined || blob === undefined) return false
   if (parsed.type === "ssh-rsa" && hashAlgo !== "sha256" && hashAlgo !== "sha512") return false
-  return  parsed.verify(blob, signature, hashAlgo)
+  return parsed.verify(blob, signature, hashAlgo)
 }
 
 /** Serves `socket` until it is closed, by whichever side. */
@@ -126,7 +126,7 @@ export const serveSsh = (socket: Socket, serving: SshServing) =>
         })
         session.on("env", (accept, reject, { key, val }) => {
           // Both are missing when the client does not want to know.
-          if (key !== "GIT_PROTOCOL") return  (reject as (() => void) | undefined)?.()
+          if (key !== "GIT_PROTOCOL") return (reject as (() => void) | undefined)?.()
           protocol = val
           ;(accept as (() => void) | undefined)?.()
         })
