@@ -6,6 +6,7 @@
  */
 import { Clock, Effect } from "effect"
 import type { Scope } from "effect"
+import { FindMyWay } from "effect/http"
 import type { Values } from "./Settings.ts"
 
 /** Tokens that come back evenly, as many as `burst` of them at once. */
@@ -46,6 +47,10 @@ export const edgeLimits = (settings: Values) => {
   const takeAuth = bucketsOf(auth)
   const takeGit = bucketsOf(git)
   const active = new Map<string, number>()
+  // Found as the routes themselves are found: another spelling of an address is no way around.
+  const meant = FindMyWay.make<"auth" | "git">()
+  meant.all("/api/v1/auth/*", "auth")
+  meant.all("/git/*", "git")
 
   const leave = (address: string) => {
     const left = (active.get(address) ?? 1) - 1
@@ -54,11 +59,12 @@ export const edgeLimits = (settings: Values) => {
   }
 
   return Effect.fnUntraced(function* (
-    path: string,
+    url: string,
     address: string
   ): Effect.fn.Return<EdgeRefusal | null, never, Scope.Scope> {
-    const isGit = path.startsWith("/git/")
-    if (!isGit && !path.startsWith("/api/v1/auth/")) return null
+    const kind = meant.find("GET", url)?.handler
+    if (kind === undefined) return null
+    const isGit = kind === "git"
     const now = yield* Clock.currentTimeMillis
     if (isGit && (active.get(address) ?? 0) >= mostActive)
       return { limit: mostActive, retryAfterSeconds: pastActiveSeconds }

@@ -405,6 +405,8 @@ layer(liveWith({ "service.trustProxy": true }))("the edge before sign-in and git
         assertProblem(refused, 429, "rate-limited")
         assert.strictEqual(refused.headers.get("retry-after"), "6")
         assert.strictEqual(refused.headers.get("ratelimit-remaining"), "0")
+        for (const spelling of ["//api/v1/auth/x", "/API/v1/Auth/x", "/api/v1/%61uth/x", "/api/v1/auth/x?y"])
+          assert.strictEqual((yield* from("192.0.2.1", spelling)).status, 429, spelling)
         assert.strictEqual((yield* from("192.0.2.2", auth)).status, 404)
         // Other paths are not meant.
         assert.strictEqual((yield* from("192.0.2.1", "/things")).status, 200)

@@ -210,7 +210,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             standing: undefined
           }
           const path = request.url.split("?", 1)[0]
-          const refused = yield* letIn(path, state.ip ?? "unknown")
+          const refused = yield* letIn(request.url, state.ip ?? "unknown")
           const serve =
             refused !== null
               ? notLetIn(request.url, refused, state)

@@ -131,8 +131,11 @@ export class GitRepositories extends Context.Service<
         /** Those of `commits` that the repository has: a push that broke off may have taken its commit away again. */
         const present = Effect.fnUntraced(function* (environment: GitEnvironment, commits: ReadonlyArray<string>) {
           if (commits.length === 0) return []
-          const found = yield* words(["rev-list", "--no-walk", "--ignore-missing", ...commits], environment)
-          return found.split("\n").filter((commit) => commit !== "")
+          const found = yield* git(["rev-list", "--no-walk", "--ignore-missing", ...commits], {
+            environment,
+            maxBytes: commits.length * 65
+          })
+          return found.toString("latin1").split("\n").slice(0, -1)
         })
 
         /** The refs through which one of `commits` could be fetched. Nothing is left out: rather all of them than one too few. */

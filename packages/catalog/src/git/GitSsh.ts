@@ -170,7 +170,18 @@ export const GitSsh = (port: number, hostKeyPath: string) =>
 
       const fork = yield* FiberSet.makeRuntime()
       const server = yield* Effect.acquireRelease(
-        Effect.sync(() => createServer((socket) => void fork(connect(socket)))),
+        Effect.sync(() =>
+          createServer(
+            (socket) =>
+              void fork(
+                Effect.catchCauseIf(
+                  connect(socket),
+                  (cause) => !Cause.hasInterruptsOnly(cause),
+                  (cause) => Effect.logError("an SSH connection failed", cause)
+                )
+              )
+          )
+        ),
         (server) => Effect.sync(() => server.close())
       )
       server.maxConnections = maxConnections

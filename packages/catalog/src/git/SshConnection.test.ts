@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net"
 import ssh2 from "ssh2"
 import type { ClientChannel, ConnectConfig } from "ssh2"
 import type { SshServing } from "./SshConnection.ts"
-import { serveSsh } from "./SshConnection.ts"
+import { isSigned, serveSsh } from "./SshConnection.ts"
 
 const hostKey = ssh2.utils.generateKeyPairSync("ed25519").private
 const mine = ssh2.utils.generateKeyPairSync("ed25519")
@@ -104,6 +104,32 @@ describe("an SSH connection", () => {
       await signedIn(port, { privateKey })
   })
 
+  it("takes no signature that is not one, whatever the client calls it", () => {
+    const blob = Buffer.from("what is signed")
+    const rsa = parsed(ssh2.utils.generateKeyPairSync("rsa", { bits: 2048 }).private)
+    const ecdsa = parsed(ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 }).private)
+    const ed25519 = parsed(mine.private)
+    const signed = (key: ssh2.ParsedKey, signature: Buffer | undefined, hashAlgo?: string) =>
+      isSigned({
+        blob,
+        key: { algo: key.type, data: key.getPublicSSH() },
+        ...(signature === undefined ? {} : { signature }),
+        ...(hashAlgo === undefined ? {} : { hashAlgo })
+      })
+    assert.isTrue(signed(ed25519, ed25519.sign(blob)))
+    assert.isTrue(signed(ecdsa, ecdsa.sign(blob)))
+    assert.isTrue(signed(rsa, rsa.sign(blob, "sha512"), "sha512"))
+    assert.isFalse(signed(rsa, rsa.sign(blob, "sha1")))
+    assert.isFalse(signed(rsa, rsa.sign(blob, "sha1"), "sha1"))
+    for (const key of [ed25519, ecdsa, rsa]) {
+      for (const hash of [undefined, "sha1", "sha256", "sha512", "none"]) {
+        for (const signature of [undefined, Buffer.alloc(0), Buffer.alloc(64), Buffer.from("30020000", "hex")])
+          assert.isFalse(signed(key, signature, hash), `${key.type} ${hash}`)
+      }
+    }
+    assert.isFalse(isSigned({ blob, key: { algo: "ssh-ed25519", data: Buffer.from("none") }, signature: blob }))
+  })
+
   it("refuses who signs with another key than the one that is offered", async () => {
     // The client shows the known public key and signs with its own.
     const own = parsed(ssh2.utils.generateKeyPairSync("ed25519").private)
@@ -144,7 +170,7 @@ describe("an SSH connection", () => {
     const silent = connect(hasty.port, "127.0.0.1")
     silent.resume()
     await once(silent, "close")
-    const lively = await listening({ idleMs: 200 })
+    const lively = await listening({ idleMs: 1_000 })
     const idle = await signedIn(lively.port)
     const channel = await execute(idle, "wait")
     channel.resume()

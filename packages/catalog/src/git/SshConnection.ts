@@ -44,11 +44,19 @@ const maxUnreadBytes = 4 * 1024 * 1024
 const noKeepaliveMs = 2 ** 31 - 1
 
 /** Whether the client signed this very sign-in with the key. SHA-1, which nobody needs any more, is not taken. */
-const isSigned = ({ blob, hashAlgo, key, signature }: PublicKeyAuthContext) => {
+export const isSigned = ({
+  blob,
+  hashAlgo,
+  key,
+  signature
+}: Pick<PublicKeyAuthContext, "blob" | "hashAlgo" | "key" | "signature">): boolean => {
   const parsed = ssh2.utils.parseKey(key.data)
   if (parsed instanceof Error || signature === undefined || blob === undefined) return false
-  if (parsed.type === "ssh-rsa" && hashAlgo !== "sha256" && hashAlgo !== "sha512") return false
-  return parsed.verify(blob, signature, hashAlgo)
+  const isRsa = parsed.type === "ssh-rsa"
+  if (isRsa ? hashAlgo !== "sha256" && hashAlgo !== "sha512" : hashAlgo !== undefined) return false
+  // Whatever its type says, it answers an Error for what it cannot verify, and that is not false.
+  const verdict: unknown = parsed.verify(blob, signature, hashAlgo)
+  return verdict === true
 }
 
 /** Serves `socket` until it is closed, by whichever side. */
