@@ -152,6 +152,7 @@ export const serveSsh = (socket: Socket, serving: SshServing) =>
       if (socket.destroyed) resume(Effect.void)
       else socket.once("close", () => resume(Effect.void))
     })
+    socket.setNoDelay(true)
     server.injectSocket(socket)
     // What a client sends beyond its window is kept for a reader who may never come.
     socket.on("data", () => {
