@@ -588,6 +588,7 @@ describe("commits of a version that is withheld", () => {
     expect(told.said).toContain(
       `remote: refs/heads/more holds commit ${bad.slice(0, 12)} of a version that is withheld`
     )
+    await sound(here, "push", "origin", ":refs/heads/more")
     await sound(here, "reset", "--quiet", "--hard", clean)
     await commit(here, { "good.md": "Good\n" })
     await sound(here, "push", "--force", "origin", "HEAD:refs/heads/main")

@@ -30,6 +30,8 @@ export interface DevelopmentStack {
   readonly baseUrl: string
   readonly issuer: string
   readonly ports: Ports
+  /** Of git over SSH; null when it was turned off. */
+  readonly sshPort: string | null
   readonly dataDirectory: string
   readonly logDirectory: string
   readonly slots: number
@@ -261,6 +263,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     baseUrl,
     issuer,
     ports,
+    sshPort: registryEnvironment.SERVICE_GIT_SSH_PORT || null,
     dataDirectory,
     logDirectory,
     slots,

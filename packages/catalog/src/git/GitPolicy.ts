@@ -53,7 +53,8 @@ export interface RefUpdate {
   readonly after: string
 }
 
-const isNone = (id: string) => /^0+$/.test(id)
+/** Whether there is no ref before, or after, an update. */
+export const isNone = (id: string) => /^0+$/.test(id)
 const isVersion = Schema.is(Version)
 
 /** The lines of a pre-receive hook. */

@@ -19,7 +19,7 @@ import { Versions } from "../Versions.ts"
 import type { GitEnvironment } from "./GitCommand.ts"
 import { git, gitEnvironment } from "./GitCommand.ts"
 import type { GitService, RefUpdate } from "./GitPolicy.ts"
-import { judgeUpdates } from "./GitPolicy.ts"
+import { isNone, judgeUpdates } from "./GitPolicy.ts"
 import { releaseArchive } from "./GitRelease.ts"
 
 /** None of the refs of the push moves. `reasons` are sentences for the person who pushed. */
@@ -296,12 +296,14 @@ export class GitRepositories extends Context.Service<
           environment: GitEnvironment,
           updates: ReadonlyArray<RefUpdate>
         ) {
+          const refs = updates.filter(({ after }) => !isNone(after)).slice(0, maxRefsLookedAt)
+          if (refs.length === 0) return []
           const withheld = yield* present(environment, yield* rows.withheldCommits(agent.id))
           const told: Array<string> = []
-          for (const { after, ref } of withheld.length === 0 ? [] : updates.slice(0, maxRefsLookedAt)) {
+          for (const { after, ref } of refs) {
             for (const commit of withheld.slice(0, maxRefsLookedAt)) {
-              const holds = yield* Effect.isSuccess(words(["merge-base", "--is-ancestor", commit, after], environment))
-              if (!holds) continue
+              const held = yield* Effect.isSuccess(words(["merge-base", "--is-ancestor", commit, after], environment))
+              if (!held) continue
               told.push(
                 `${ref} holds commit ${commit.slice(0, 12)} of a version that is withheld: it cannot be fetched until its history is rewritten without it.`
               )
