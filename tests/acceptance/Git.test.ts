@@ -177,7 +177,18 @@ const ssh = (options: ReadonlyArray<string>, ...command: ReadonlyArray<string>) 
   })
 const newKey = (type: "ed25519" | "ecdsa" | "rsa" = "ed25519") => {
   const path = join(desk, `key-${++folders}`)
-  execFileSync("ssh-keygen", ["-q", "-t", type, "-N", "", "-C", "desk", "-f", path])
+  execFileSync("ssh-keygen", [
+    "-q",
+    "-t",
+    type,
+    ...(type === "rsa" ? ["-b", "2048"] : []),
+    "-N",
+    "",
+    "-C",
+    "desk",
+    "-f",
+    path
+  ])
   return path
 }
 const addKey = (who: Person, key: string) =>
@@ -650,6 +661,15 @@ describe.skipIf(!hasOpenSsh)(
       }
       // Nothing to push is no push, and says so.
       expect((await soundByKey(here, "push", "origin", "HEAD:refs/heads/main")).said).toContain("Everything up-to-date")
+      // Once it is blocked it is not given out here either, not even to its author.
+      await stack.call(stack.staff, "POST", "/api/v1/platform/agents/olli/keyed/block", {
+        version: "1.0.0",
+        reason: "A test."
+      })
+      const empty = folder()
+      await sound(desk, "init", "--quiet", empty)
+      const withheld = await byKey(empty, "-c", "protocol.version=2", "fetch", sshAddress("olli/keyed"), id)
+      expect(withheld.code).not.toBe(0)
     })
 
     it("refuses a push that cannot be taken with the reason, as over HTTP, and nothing moves", async () => {
