@@ -177,18 +177,8 @@ const ssh = (options: ReadonlyArray<string>, ...command: ReadonlyArray<string>) 
   })
 const newKey = (type: "ed25519" | "ecdsa" | "rsa" = "ed25519") => {
   const path = join(desk, `key-${++folders}`)
-  execFileSync("ssh-keygen", [
-    "-q",
-    "-t",
-    type,
-    ...(type === "rsa" ? ["-b", "2048"] : []),
-    "-N",
-    "",
-    "-C",
-    "desk",
-    "-f",
-    path
-  ])
+  const options = `-q -t ${type}${type === "rsa" ? " -b 2048" : ""} -C desk -f`
+  execFileSync("ssh-keygen", [...options.split(" "), path, "-N", ""])
   return path
 }
 const addKey = (who: Person, key: string) =>
