@@ -81,9 +81,6 @@ export const GitSsh = (port: number, hostKeyPath: string) =>
       /** Git's exit code. */
       const serve = Effect.fnUntraced(function* (command: SshCommand, address: string) {
         const { channel, moved } = command
-        // Again for each command: the key may be deleted while the connection is open.
-        const account = (yield* credentials.ofSshKey(command.fingerprint))?.account
-        if (account === undefined) return yield* notFound
         const asked = commandOf(command.command)
         if (asked === null) {
           return yield* new GitRefused({
@@ -92,6 +89,9 @@ export const GitSsh = (port: number, hostKeyPath: string) =>
           })
         }
         const { name, ns, service } = asked
+        // Again for each command: the key may be deleted while the connection is open.
+        const account = (yield* credentials.ofSshKey(command.fingerprint))?.account
+        if (account === undefined) return yield* notFound
         yield* admission.countRequest(account, address)
         const agent = yield* admission.permit(service, account, ns, name)
         yield* admission.enter(address, agent.id)
