@@ -594,6 +594,7 @@ describe("commits of a version that is withheld", () => {
     await commit(here, { "good.md": "Good\n" })
     await sound(here, "push", "--force", "origin", "HEAD:refs/heads/main")
     expect(await refs()).toEqual(["HEAD", "refs/heads/clean", "refs/heads/main", "refs/tags/v1.0.0"])
+    expect(await fetched(bad, 2)).toBe(false)
   })
 })
 
