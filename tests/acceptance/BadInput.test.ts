@@ -261,7 +261,21 @@ describe("fields that do not fit", () => {
       ["/reason", "/version"],
       "staff"
     ],
-    ["POST", "/api/v1/review/bea/plain/1.0.0", { decision: "maybe" }, ["/decision", "/reason"], "staff"]
+    ["POST", "/api/v1/review/bea/plain/1.0.0", { decision: "maybe" }, ["/decision", "/reason"], "staff"],
+    ["POST", "/api/v1/agents/bea/plain/versions/1.0.0/dispute", { reason: "" }, ["/reason"]],
+    [
+      "POST",
+      "/api/v1/agents/bea/plain/advisories",
+      { severity: "grave", affected: "^1.0.0", patched: "one" },
+      ["/affected", "/patched", "/severity", "/summary"]
+    ],
+    [
+      "POST",
+      "/api/v1/agents/bea/plain/abuse-reports",
+      { version: "1", category: "rude", text: "" },
+      ["/category", "/text", "/version"]
+    ],
+    ["POST", "/api/v1/platform/ruleset-releases", { notes: 1 }, ["/notes"], "staff"]
   ]
 
   it("[ERR-002] each wrong field of a body is named by its pointer", async () => {

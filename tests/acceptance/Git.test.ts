@@ -210,7 +210,7 @@ describe("git over HTTP", () => {
     expect(version, JSON.stringify(version.holding)).toMatchObject({
       status: "published",
       signed: true,
-      source: { kind: "git", commit: id },
+      source: { kind: "git", commit: id, url: "/git/olli/tagged.git" },
       submittedBy: "olli"
     })
     const answer = await stack.request(null, "GET", version.archive.href)

@@ -48,7 +48,7 @@ const prose = (bytes: number, seed: number) => {
 }
 
 /** A package whose archive has 100 KB, in files as large as a release may have them. */
-const packageOf = (name: string, version: string, seed: number) => {
+export const packageOf = (name: string, version: string, seed: number) => {
   const files: Record<string, string> = {}
   let archive = archiveOf(scriptedAgent(name, version))
   for (let file = 0; archive.length < archiveBytes; file++) {

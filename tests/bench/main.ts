@@ -1,5 +1,5 @@
 /**
- * `node tests/bench/main.ts [--only a,b,c,d,e] [--json]`: measures the parts in
+ * `node tests/bench/main.ts [--only a,b,c,d,e,f,g] [--json]`: measures the parts in
  * one run on one machine and prints medians and ratios. Everything it starts is
  * stopped when it ends, also by Ctrl-C.
  */
@@ -11,8 +11,10 @@ import { dispatch, lifecycles } from "./Lifecycles.ts"
 import { isBusy, machine } from "./Machine.ts"
 import { publishing } from "./Publishing.ts"
 import { runRecordReads } from "./RunRecordReads.ts"
+import { searches } from "./Searches.ts"
 import { statementCounts } from "./StatementCounts.ts"
 import { transfers } from "./Transfers.ts"
+import { besideVerdaccio } from "./Verdaccio.ts"
 
 const whole = (value: number) => Math.round(value).toLocaleString("en")
 const tenth = (value: number) => value.toFixed(1)
@@ -119,6 +121,41 @@ const parts: Readonly<Record<string, { readonly title: string; readonly measure:
           for (const { text, times } of result.runLifeStatements)
             console.log(`      ${tenth(times).padStart(4)}  ${text.slice(0, 110)}`)
           line("a second of a node and a host without work", tenth(result.idlePerSecond))
+        }
+      }
+    }
+  },
+  f: {
+    title: "Searches over 100,000 agents",
+    measure: async (deployment) => {
+      const result = await searches(deployment)
+      return {
+        result,
+        print: () => {
+          line(`${whole(result.agents)} agents, seeded in ${whole(result.seedSeconds)} s`, "p50 ms", "p95 ms")
+          for (const [kind, { p50Ms, p95Ms }] of Object.entries(result.kinds)) line(kind, tenth(p50Ms), tenth(p95Ms))
+          line("all of them (aim 50)", tenth(result.all.p50Ms), tenth(result.all.p95Ms))
+          line("exact names that came first", ratio(result.exactFirst))
+        }
+      }
+    }
+  },
+  g: {
+    title: "The same package here and in Verdaccio",
+    measure: async (deployment) => {
+      const result = await besideVerdaccio(deployment)
+      return {
+        result,
+        print: () => {
+          console.log(`   ${result.loadGenerator}; ${whole(result.archiveBytes / 1024)} KB, medians of rounds in turns`)
+          line("requests/s (p99 ms)", "registry", "verdaccio", "ratio")
+          for (const [what, { ratio: part, registry, verdaccio }] of Object.entries(result.reads)) {
+            const rate = ({ p99Ms, requestsPerSecond }: typeof registry) =>
+              `${whole(requestsPerSecond)} (${tenth(p99Ms)})`
+            line(what, rate(registry), rate(verdaccio), ratio(part))
+          }
+          const { registry, verdaccio } = result.published
+          line("publish, p50 ms (with the whole gate here)", whole(registry.p50Ms), whole(verdaccio.p50Ms))
         }
       }
     }

@@ -1,8 +1,9 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
+import { copyForks, eraseDecommissioned, failUnfinishedForks } from "@quickagents/catalog"
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
-import { reattest, reconcileScans } from "@quickagents/scan"
+import { appendToLog, reattest, reconcileScans, sweepRuleset } from "@quickagents/scan"
 import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
@@ -65,7 +66,12 @@ const Reattest = Singleton.make(
 
 export const CoreJobs = Layer.mergeAll(
   Reattest,
+  watchdog("log.append", "2 seconds", appendToLog),
   job("scan.reconcile", minutely, reconcileScans),
+  watchdog("scan.ruleset_sweep", "5 seconds", sweepRuleset),
+  watchdog("forks.copy", "2 seconds", copyForks),
+  job("forks.fail_unfinished", minutely, failUnfinishedForks),
+  job("orgs.erase_decommissioned", hourly, eraseDecommissioned),
   job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),
   job("platform.sweep_idempotency_keys", hourly, Idempotency.sweepIdempotencyKeys),

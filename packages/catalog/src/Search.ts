@@ -3,9 +3,11 @@ import { clamp, clampOffset } from "@quickagents/schema"
 import type { Account, CapabilityKind, Mode, SearchAnswer, Verdict } from "@quickagents/schema"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import type { Statement } from "effect/sql"
 import { agentRecord } from "./Agents.ts"
-import type { AgentRow } from "./AgentsSql.ts"
+import { readerOf } from "./AgentsPolicy.ts"
 import { AgentsSql } from "./AgentsSql.ts"
+import type { Reader } from "./AgentsSql.ts"
 
 export interface SearchQuery {
   readonly q?: string | undefined
@@ -18,13 +20,25 @@ export interface SearchQuery {
   readonly limit?: number | undefined
 }
 
-interface Counted {
-  readonly facet: keyof SearchAnswer["facets"] | "total"
-  readonly value: string
-  readonly count: number
-}
+/** An agent's id at its place, or how many have one combination of facets, or one namespace. */
+type Found =
+  | { readonly what: "hit"; readonly value: string; readonly count: number }
+  | { readonly what: "namespace"; readonly value: string; readonly count: number }
+  | {
+      readonly what: "facets"
+      readonly count: number
+      readonly modes: ReadonlyArray<string>
+      readonly capabilities: ReadonlyArray<string>
+      readonly verdict: string
+      readonly license: string | null
+    }
 
 const shownValues = 20
+/** So many names are like another at most. */
+const similarNames = 100
+
+/** Compound words are words: what joins them is no operator of the query, and is not in the index. */
+const wordsOf = (text: string) => text.replace(/(?<=\p{L}|\p{N})[-/](?=\p{L}|\p{N})/gu, " ")
 
 export class Search extends Context.Service<
   Search,
@@ -36,65 +50,139 @@ export class Search extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const rows = yield* AgentsSql
 
+      /** What the viewer may find, narrowed by the filters; it reads `agent_search` alone for what is public. */
+      const within = (reader: Reader, query: SearchQuery) => {
+        const facets = [
+          ...(query.mode === undefined ? [] : [sql`${query.mode} = ANY(modes)`]),
+          ...(query.capability === undefined ? [] : [sql`${query.capability} = ANY(capabilities)`]),
+          ...(query.verdict === undefined ? [] : [sql`verdict = ${query.verdict}`]),
+          ...(query.license === undefined ? [] : [sql`license = ${query.license}`])
+        ]
+        return [
+          reader.accountId !== null && reader.privateToo
+            ? sql`(s.visibility = 'public' OR s.agent_id IN (
+                SELECT a.id FROM agents a WHERE a.visibility = 'private' AND ${rows.readable(reader.accountId, true)}))`
+            : sql`s.visibility = 'public'`,
+          sql`s.namespace <> ALL (ARRAY(SELECT handle FROM organizations WHERE state IN ('suspended', 'erased')))`,
+          ...(query.namespace === undefined ? [] : [sql`s.namespace = ${query.namespace}`]),
+          ...(facets.length === 0
+            ? []
+            : [sql`s.facets_id = ANY (ARRAY(SELECT id FROM search_facets WHERE ${sql.and(facets)}))`])
+        ]
+      }
+
+      /** A page of `source`, best first, and what all of it has, in one statement. */
+      const found = (
+        source: Statement.Fragment,
+        order: Statement.Fragment,
+        matched: Statement.Fragment,
+        limit: number,
+        offset: number
+      ) => sql<Found>`
+        ${matched}
+        SELECT 'hit' AS what, agent_id AS value, row_number() OVER ()::integer AS count,
+            NULL::text[] AS modes, NULL::text[] AS capabilities, NULL AS verdict, NULL AS license
+          FROM (SELECT s.agent_id FROM ${source} ORDER BY ${order} LIMIT ${limit} OFFSET ${offset}) page
+        UNION ALL SELECT 'facets', NULL, combination.count, f.modes, f.capabilities, f.verdict, f.license
+          FROM (SELECT s.facets_id, count(*)::integer AS count FROM ${source} GROUP BY s.facets_id) combination
+          JOIN search_facets f ON f.id = combination.facets_id
+        UNION ALL (SELECT 'namespace', s.namespace, count(*)::integer, NULL, NULL, NULL, NULL
+          FROM ${source} GROUP BY s.namespace ORDER BY 3 DESC, 2 LIMIT ${shownValues})`
+
+      const answered = Effect.fnUntraced(function* (
+        reader: Reader,
+        all: ReadonlyArray<Found>,
+        offset: number,
+        limit: number
+      ) {
+        const ids: Array<string> = []
+        const counts = {
+          mode: new Map<string, number>(),
+          capability: new Map<string, number>(),
+          namespace: new Map<string, number>(),
+          verdict: new Map<string, number>(),
+          license: new Map<string, number>()
+        }
+        const add = (to: Map<string, number>, value: string, count: number) =>
+          to.set(value, (to.get(value) ?? 0) + count)
+        let total = 0
+        for (const row of all) {
+          if (row.what === "hit") ids[row.count - 1] = row.value
+          else if (row.what === "namespace") add(counts.namespace, row.value, row.count)
+          else {
+            total += row.count
+            for (const mode of row.modes) add(counts.mode, mode, row.count)
+            for (const capability of row.capabilities) add(counts.capability, capability, row.count)
+            add(counts.verdict, row.verdict, row.count)
+            if (row.license !== null) add(counts.license, row.license, row.count)
+          }
+        }
+        const most = (of: Map<string, number>) =>
+          Object.fromEntries([...of].toSorted((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, shownValues))
+        return {
+          items: (yield* rows.agentsById(ids, reader)).map(agentRecord),
+          total,
+          offset,
+          limit,
+          facets: {
+            mode: most(counts.mode),
+            capability: most(counts.capability),
+            namespace: most(counts.namespace),
+            verdict: most(counts.verdict),
+            license: most(counts.license)
+          }
+        }
+      })
+
       return Search.of({
         search: Effect.fnUntraced(function* (viewer, query) {
           const [offset, limit] = [clampOffset(query.offset), clamp(query.limit, 100, 20)]
           const q = (query.q ?? "").trim()
-          // A name with its namespace is a name too.
-          const [namespace, name] = q.includes("/") ? q.toLowerCase().split("/", 2) : ["", ""]
-          const readsPrivate = viewer !== null && (viewer.scopes === "all" || viewer.scopes.has("agent:read"))
-          const matches = sql`
-            FROM agent_search s JOIN agents a ON a.id = s.agent_id WHERE ${sql.and([
-              rows.readable(viewer?.accountId ?? null, readsPrivate),
-              rows.notSuspended,
-              ...(q === ""
-                ? []
-                : [
-                    sql`(s.words @@ websearch_to_tsquery('simple', ${q}) OR s.words @@ websearch_to_tsquery('english', ${q}) OR s.name % ${q}
-                      OR (s.namespace = ${namespace} AND s.name = ${name}))`
-                  ]),
-              ...(query.mode === undefined ? [] : [sql`${query.mode} = ANY(s.modes)`]),
-              ...(query.capability === undefined ? [] : [sql`${query.capability} = ANY(s.capabilities)`]),
-              ...(query.namespace === undefined ? [] : [sql`s.namespace = ${query.namespace}`]),
-              ...(query.verdict === undefined ? [] : [sql`s.verdict = ${query.verdict}`]),
-              ...(query.license === undefined ? [] : [sql`s.license = ${query.license}`])
-            ])}`
-          const page = sql<AgentRow>`
-            WITH page AS (
-              SELECT s.agent_id, row_number() OVER (ORDER BY ${
-                q === ""
-                  ? sql`s.published_at DESC, s.agent_id DESC`
-                  : sql`(s.name = lower(${q}) OR (s.namespace = ${namespace} AND s.name = ${name})) DESC,
-                    ts_rank(s.words, websearch_to_tsquery('simple', ${q})) + ts_rank(s.words, websearch_to_tsquery('english', ${q})) + similarity(s.name, ${q}) DESC,
-                    s.published_at DESC, s.agent_id DESC`
-              }) AS place
-              ${matches} ORDER BY place LIMIT ${limit} OFFSET ${offset}
+          const reader = readerOf(viewer)
+          const conditions = within(reader, query)
+          // Scored once, then paged and counted.
+          const scored = (score: Statement.Fragment, condition: Statement.Fragment, most: Statement.Fragment) =>
+            found(
+              sql`matched s`,
+              sql`s.score DESC, s.published_at DESC, s.agent_id DESC`,
+              sql`WITH matched AS MATERIALIZED (
+                SELECT s.agent_id, s.facets_id, s.namespace, s.published_at, ${score} AS score
+                FROM agent_search s WHERE ${sql.and([condition, ...conditions])} ${most})`,
+              limit,
+              offset
             )
-            SELECT ${rows.agentColumns} FROM page JOIN agents a ON a.id = page.agent_id ${rows.latestJoin} ORDER BY page.place`
-          const counts = sql<Counted>`
-            WITH matched AS MATERIALIZED (SELECT s.modes, s.capabilities, s.namespace, s.verdict, s.license ${matches})
-            SELECT 'total' AS facet, '' AS value, count(*)::integer AS count FROM matched
-            UNION ALL SELECT 'mode', mode, count(*)::integer FROM matched, unnest(modes) mode GROUP BY mode
-            UNION ALL SELECT 'capability', capability, count(*)::integer FROM matched, unnest(capabilities) capability GROUP BY capability
-            UNION ALL SELECT 'verdict', verdict, count(*)::integer FROM matched GROUP BY verdict
-            UNION ALL (SELECT 'namespace', namespace, count(*)::integer FROM matched GROUP BY namespace ORDER BY 3 DESC, 2 LIMIT ${shownValues})
-            UNION ALL (SELECT 'license', license, count(*)::integer FROM matched WHERE license IS NOT NULL GROUP BY license ORDER BY 3 DESC, 2 LIMIT ${shownValues})`
-          const [found, counted] = yield* Effect.orDie(Effect.all([page, counts], { concurrency: 2 }))
-          const facet = (name: Counted["facet"]) =>
-            Object.fromEntries(counted.filter((row) => row.facet === name).map(({ count, value }) => [value, count]))
-          return {
-            items: found.map(agentRecord),
-            total: facet("total")[""] ?? 0,
-            offset,
+          const byWords = Effect.suspend(() => {
+            // A name with its namespace is a name too.
+            const [namespace, name] = q.includes("/") ? q.toLowerCase().split("/", 2) : [null, q.toLowerCase()]
+            const words = wordsOf(q)
+            // A subquery: read once, and not again for each row that it scores.
+            const wanted = sql`(SELECT websearch_to_tsquery('simple', ${words}) || websearch_to_tsquery('english', ${words}))`
+            const exact = sql.and([
+              sql`s.name = ${name}`,
+              ...(namespace === null ? [] : [sql`s.namespace = ${namespace}`])
+            ])
+            return scored(
+              sql`CASE WHEN ${exact} THEN 1000 ELSE 0 END + ts_rank(s.words, ${wanted})`,
+              sql`s.words @@ ${wanted}`,
+              sql.literal("")
+            )
+          })
+          const bySimilarName = Effect.suspend(() =>
+            scored(sql`similarity(s.name, ${q})`, sql`s.name % ${q}`, sql`ORDER BY score DESC LIMIT ${similarNames}`)
+          )
+          const all = found(
+            sql`agent_search s WHERE ${sql.and(conditions)}`,
+            sql`s.published_at DESC, s.agent_id DESC`,
+            sql.literal(""),
             limit,
-            facets: {
-              mode: facet("mode"),
-              capability: facet("capability"),
-              namespace: facet("namespace"),
-              verdict: facet("verdict"),
-              license: facet("license")
-            }
-          }
+            offset
+          )
+          const answer = yield* Effect.orDie(
+            q === ""
+              ? all
+              : byWords.pipe(Effect.flatMap((those) => (those.length === 0 ? bySimilarName : Effect.succeed(those))))
+          )
+          return yield* Effect.orDie(answered(reader, answer, offset, limit))
         })
       })
     })

@@ -370,6 +370,36 @@ layer(
   )
 })
 
+layer(layerTestRegistry(() => ({ "auth.staffSignIn": 12 * 3_600_000 })))("platform staff", (it) => {
+  it.effect("acts as staff by a session of a recent sign-in only, and is told to sign in again", () =>
+    Effect.gen(function* () {
+      const staff = yield* aPerson("staff-person")
+      const token = yield* aToken(staff, "audit:read")
+      const reads = (headers: Record<string, string>) => send("/probe/staff", { headers })
+      const changes = (headers: Record<string, string>) => send("/probe/staff", { method: "POST", headers })
+      yield* TestClock.adjust("12 hours")
+      assert.strictEqual((yield* reads(staff.headers)).status, 200)
+      assert.strictEqual((yield* changes(staff.changing)).status, 200)
+      yield* TestClock.adjust("1 second")
+      for (const answer of [yield* reads(staff.headers), yield* changes(staff.changing)]) {
+        assert.strictEqual(answer.status, 403)
+        assert.strictEqual(answer.body.type, "/problems/sign-in-too-old")
+      }
+      // It is an account's session all the same, but not staff's anywhere else either.
+      const profile = yield* send("/api/v1/user", { headers: staff.headers })
+      assert.deepInclude(profile.body, { handle: "staff-person", staff: false })
+      // A token is no session: what staff reads, its scope opens.
+      assert.strictEqual((yield* reads(token.headers)).status, 200)
+      const again = yield* aPerson("staff-person")
+      assert.strictEqual((yield* changes(again.changing)).status, 200)
+      // To all others the route is what it was.
+      const eve = yield* aPerson("eve")
+      yield* TestClock.adjust("13 hours")
+      assert.strictEqual((yield* reads(eve.headers)).body.type, "/problems/forbidden")
+    })
+  )
+})
+
 const statements: Array<Tracer.Span> = []
 const countingTracer = Layer.succeed(
   Tracer.Tracer,

@@ -3,6 +3,7 @@
  * read in the same statement, so a removed staff member is refused at the next
  * request. Spec: Authentication; other rules 6.
  */
+import { Settings } from "@quickagents/platform"
 import type { Account, Scope } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -18,6 +19,8 @@ interface CallerRow {
   readonly staff: boolean
 }
 interface SessionCallerRow extends CallerRow {
+  /** When the sign-in was: each opens a session of its own. */
+  readonly createdAt: Date
   readonly csrfToken: string
 }
 interface StampedCallerRow extends CallerRow {
@@ -60,6 +63,7 @@ export class Credentials extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const memberships = yield* Memberships
+      const settings = yield* Settings.Settings
       const scope = yield* Effect.scope
       const staff = memberships.isStaff(sql.literal("a.id"))
       const stamping = new Set<string>()
@@ -84,10 +88,16 @@ export class Credentials extends Context.Service<
         ofSession: Effect.fnUntraced(function* (token) {
           const now = new Date(yield* Clock.currentTimeMillis)
           const [row] = yield* sql<SessionCallerRow>`
-            SELECT s.id, s.csrf_token, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
+            SELECT s.id, s.csrf_token, s.created_at, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
             FROM sessions s JOIN accounts a ON a.id = s.account_id
             WHERE s.token_hash = ${secretHash(token)} AND s.expires_at > ${now}`
-          return row === undefined ? null : { account: accountOf(row, "session", "all"), csrfToken: row.csrfToken }
+          if (row === undefined) return null
+          const account = accountOf(row, "session", "all")
+          const tooOld = row.staff && now.getTime() - row.createdAt.getTime() > settings["auth.staffSignIn"]
+          return {
+            account: tooOld ? { ...account, staff: false, staffSignInTooOld: true } : account,
+            csrfToken: row.csrfToken
+          }
         }, Effect.orDie),
         ofToken: Effect.fnUntraced(function* (text) {
           if (!isTokenText(text)) return null

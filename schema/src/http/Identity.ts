@@ -3,12 +3,79 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated, Identified } from "../Callers.ts"
 import { AccountId, Handle, SessionId, SshKeyId, Timestamp, TokenId } from "../Ids.ts"
-import { NotFound, SignInFailed, SignInUnavailable, SshKeysFull, SshKeyTaken, SsoLinkRequired } from "../Problems.ts"
+import {
+  CodeInvalid,
+  NotFound,
+  SignInFailed,
+  SignInUnavailable,
+  SshKeysFull,
+  SshKeyTaken,
+  SsoLinkRequired,
+  Unavailable
+} from "../Problems.ts"
 import { access, Scope } from "../Scopes.ts"
 
 const NextPath = Schema.String.check(Schema.isPattern(/^\/(?![/\\])[^\s]{0,2000}$/u)).pipe(
   Schema.annotate({ description: "Path of this registry to go to after sign-in", examples: ["/"] })
 )
+
+const TokenName = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100)).pipe(
+  Schema.annotate({ examples: ["laptop"] })
+)
+
+export const TokenRecord = Schema.Struct({
+  id: TokenId,
+  name: Schema.String,
+  scopes: Schema.Array(Scope),
+  /** The first characters of the token, enough to find it in a list. */
+  hint: Schema.String,
+  createdAt: Timestamp,
+  expiresAt: Schema.NullOr(Timestamp),
+  lastUsedAt: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "TokenRecord" })
+export type TokenRecord = typeof TokenRecord.Type
+
+export const CreateToken = Schema.Struct({
+  name: TokenName,
+  scopes: Schema.Array(Scope)
+    .check(Schema.isMinLength(1))
+    .pipe(Schema.annotate({ examples: [["agent:read", "run:write"]] })),
+  expiresInDays: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 366 })).pipe(
+      Schema.annotate({ description: "Default 90" })
+    )
+  )
+}).annotate({ identifier: "CreateToken" })
+
+export const CreatedToken = Schema.Struct({
+  ...TokenRecord.fields,
+  /** Shown this once. */
+  token: Schema.String
+}).annotate({ identifier: "CreatedToken" })
+
+const Code = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
+
+export const DesktopGrant = Schema.Struct({
+  /** For the desktop program, which changes it for a token: works once, for 60 seconds. */
+  code: Schema.String,
+  expiresAt: Timestamp,
+  /** What the token is going to be good for. */
+  scopes: Schema.Array(Scope)
+}).annotate({ identifier: "DesktopGrant" })
+
+export const DesktopExchange = Schema.Struct({
+  code: Code,
+  /** Name of the token in the account's list; default `desktop`. */
+  name: Schema.optionalKey(TokenName)
+}).annotate({
+  identifier: "DesktopExchange",
+  examples: [{ code: "mF_9.B5f-4.1JqM", name: "Ada's laptop" }]
+})
+
+export const VerifyEmail = Schema.Struct({ token: Code }).annotate({
+  identifier: "VerifyEmail",
+  examples: [{ token: "mF_9.B5f-4.1JqM" }]
+})
 
 export class AuthGroup extends HttpApiGroup.make("auth")
   .add(
@@ -29,6 +96,22 @@ export class AuthGroup extends HttpApiGroup.make("auth")
       .middleware(Identified)
       .annotateMerge(access.anyone())
       .annotate(OpenApi.Summary, "The identity provider's answer"),
+    HttpApiEndpoint.post("desktopExchange", "/api/v1/auth/desktop/exchange", {
+      payload: DesktopExchange,
+      success: CreatedToken.pipe(HttpApiSchema.status(201)),
+      error: CodeInvalid
+    })
+      .middleware(Identified)
+      .annotateMerge(access.anyone())
+      .annotate(OpenApi.Summary, "Change the code of a desktop grant for a token"),
+    HttpApiEndpoint.post("verifyEmail", "/api/v1/auth/verify-email", {
+      payload: VerifyEmail,
+      success: HttpApiSchema.NoContent,
+      error: CodeInvalid
+    })
+      .middleware(Identified)
+      .annotateMerge(access.anyone())
+      .annotate(OpenApi.Summary, "Verify an address with the token of its mail"),
     HttpApiEndpoint.post("signOut", "/api/v1/auth/sign-out", { success: HttpApiSchema.NoContent })
       .middleware(Authenticated)
       .annotateMerge(access.sessionUnverified)
@@ -56,38 +139,6 @@ export const Profile = Schema.Struct({
   csrfToken: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "Profile" })
 export type Profile = typeof Profile.Type
-
-export const TokenRecord = Schema.Struct({
-  id: TokenId,
-  name: Schema.String,
-  scopes: Schema.Array(Scope),
-  /** The first characters of the token, enough to find it in a list. */
-  hint: Schema.String,
-  createdAt: Timestamp,
-  expiresAt: Schema.NullOr(Timestamp),
-  lastUsedAt: Schema.NullOr(Timestamp)
-}).annotate({ identifier: "TokenRecord" })
-export type TokenRecord = typeof TokenRecord.Type
-
-export const CreateToken = Schema.Struct({
-  name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100)).pipe(
-    Schema.annotate({ examples: ["laptop"] })
-  ),
-  scopes: Schema.Array(Scope)
-    .check(Schema.isMinLength(1))
-    .pipe(Schema.annotate({ examples: [["agent:read", "run:write"]] })),
-  expiresInDays: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 366 })).pipe(
-      Schema.annotate({ description: "Default 90" })
-    )
-  )
-}).annotate({ identifier: "CreateToken" })
-
-export const CreatedToken = Schema.Struct({
-  ...TokenRecord.fields,
-  /** Shown this once. */
-  token: Schema.String
-}).annotate({ identifier: "CreatedToken" })
 
 export const SessionRecord = Schema.Struct({
   id: SessionId,
@@ -139,6 +190,25 @@ export class UserGroup extends HttpApiGroup.make("user")
       .annotateMerge(access.session)
       .annotate(OpenApi.Summary, "Mint a personal access token")
       .annotate(OpenApi.Description, "A token cannot mint a token: browser session only."),
+    HttpApiEndpoint.post("desktopGrant", "/tokens/desktop-grant", {
+      success: DesktopGrant.pipe(HttpApiSchema.status(201))
+    })
+      .annotateMerge(access.session)
+      .annotate(OpenApi.Summary, "Make a code that a desktop program changes for a token")
+      .annotate(
+        OpenApi.Description,
+        "Browser session only. The token has the fixed scopes of the answer and lives 90 days; the code works once, for 60 seconds."
+      ),
+    HttpApiEndpoint.post("requestEmailVerification", "/email-verification", {
+      success: HttpApiSchema.Empty(202),
+      error: Unavailable
+    })
+      .annotateMerge(access.sessionUnverified)
+      .annotate(OpenApi.Summary, "Send a mail that verifies the account's address")
+      .annotate(
+        OpenApi.Description,
+        "At most five in an hour; only the last one works, once, for 24 hours. Nothing is sent for a verified address."
+      ),
     HttpApiEndpoint.delete("revokeToken", "/tokens/:id", {
       params: { id: TokenId },
       success: HttpApiSchema.NoContent,

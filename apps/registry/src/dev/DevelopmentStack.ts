@@ -133,6 +133,8 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     SERVICE_AUTH_OIDC_CLIENT_ID: clientId,
     SERVICE_AUTH_OIDC_CLIENT_SECRET: secrets.oidcClientSecret,
     SERVICE_ORGS_STAFF: staffOrg,
+    // Staff is one person here.
+    SERVICE_REVIEW_FOUR_EYES: "",
     SERVICE_ORGS_STAFF_DOMAIN: staffDomain,
     SERVICE_CLUSTER_ADDRESS: `127.0.0.1:${ports.cluster}`,
     // Several people share the one address of this machine.

@@ -1,9 +1,16 @@
+import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import * as Identity from "@quickagents/identity"
 import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
-import { Audit, migrations as platformMigrations, RateLimits, Settings } from "@quickagents/platform"
+import {
+  Audit,
+  DirectoryObjectStore,
+  migrations as platformMigrations,
+  RateLimits,
+  Settings
+} from "@quickagents/platform"
 import { layerDatabase } from "@quickagents/platform/testing"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, FileSystem, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Agents, AgentsSql, migrations } from "../index.ts"
 import { GitAdmission } from "./GitAdmission.ts"
@@ -11,14 +18,22 @@ import { GitAdmission } from "./GitAdmission.ts"
 /** As a deployment has them that sets nothing. */
 const Standard = Layer.succeed(Settings.Settings, Settings.read({ environment: { DATABASE_URL: "postgres://test" } }))
 
+const Objects = Layer.unwrap(
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    return DirectoryObjectStore.layer({ directory: yield* fs.makeTempDirectoryScoped() })
+  })
+)
+
 const Live = GitAdmission.layer.pipe(
   Layer.provide(Agents.layer),
   Layer.provide(Layer.mergeAll(AgentsSql.layer, Orgs.layer)),
   Layer.provide(Identity.layer),
   Layer.provide(memberships),
-  Layer.provide(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer)),
+  Layer.provide(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer, Objects)),
   Layer.provide(layerDatabase({ ...platformMigrations, ...Identity.migrations, ...orgsMigrations, ...migrations })),
-  Layer.provide(Standard)
+  Layer.provide(Standard),
+  Layer.provide(NodeServices.layer)
 )
 
 layer(Live)("git's limits", (it) => {

@@ -15,7 +15,7 @@ import { holds } from "./GitPolicy.ts"
 
 /** A request that is not served. The message is for the person at the other end. */
 export class GitRefused extends Data.TaggedError("GitRefused")<{
-  readonly reason: "unauthorized" | "forbidden" | "missing" | "too-many" | "crowded"
+  readonly reason: "unauthorized" | "forbidden" | "missing" | "held" | "too-many" | "crowded"
   readonly message: string
 }> {}
 
@@ -71,7 +71,7 @@ export class GitAdmission extends Context.Service<
         if (!standing.allowed) return yield* new GitRefused({ reason: "too-many", message })
       })
 
-      const permit = Effect.fnUntraced(function* (
+      const allowed = Effect.fnUntraced(function* (
         service: GitService,
         account: Account | null,
         ns: string,
@@ -79,7 +79,11 @@ export class GitAdmission extends Context.Service<
       ) {
         if (service === "git-upload-pack") {
           const reader = account !== null && holds(account, "repo:read") ? account : null
-          const seen = reader === null ? agents.seen(null, ns, name) : agents.known(reader, ns, name)
+          const seen =
+            reader === null
+              ? agents.seen(null, ns, name)
+              : // By a name that it had before, what is public is read by all alike.
+                Effect.catchTag(agents.known(reader, ns, name), "NotFound", () => agents.seen(null, ns, name))
           return yield* Effect.mapError(seen, () =>
             account === null
               ? unauthorized("Sign in with a personal access token as the password.")
@@ -90,11 +94,25 @@ export class GitAdmission extends Context.Service<
         }
         if (account === null) return yield* unauthorized("Pushing needs a personal access token as the password.")
         if (!holds(account, "repo:write")) return yield* forbidden("Your token lacks the scope repo:write.")
-        const { agent, standing } = yield* Effect.mapError(agents.known(account, ns, name), () => notFound)
+        const { agent, hold, standing } = yield* Effect.mapError(agents.known(account, ns, name), () => notFound)
         if (!account.emailVerified) return yield* forbidden("Verify your email address before you push.")
         if (!canPublish(standing)) return yield* forbidden(`You may read ${ns}/${name}, but not push to it.`)
+        if (hold !== null) {
+          return yield* new GitRefused({
+            reason: "held",
+            message: `${hold.org} is read-only: it is going to be erased at ${hold.decommissionAt}.`
+          })
+        }
         if (agent.retiredAt !== null) return yield* forbidden(`${ns}/${name} is retired and takes no push.`)
         return agent
+      })
+
+      const permit = Effect.fnUntraced(function* (...asked: Parameters<typeof allowed>) {
+        const agent = yield* allowed(...asked)
+        // A repository that is opened now would be in the way of the one that is copied.
+        return agent.forkState === "copying"
+          ? yield* forbidden("This fork is still being copied; try again in a moment.")
+          : agent
       })
 
       const active = new Map<string, number>()

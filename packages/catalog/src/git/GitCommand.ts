@@ -52,7 +52,7 @@ export const git = (
   args: ReadonlyArray<string>,
   options: {
     readonly environment: GitEnvironment
-    readonly input?: string
+    readonly input?: string | Uint8Array
     /** Bytes of standard output that are kept. */
     readonly maxBytes: number
   }

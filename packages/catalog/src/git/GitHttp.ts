@@ -61,7 +61,7 @@ const cgiAnswer = (child: ChildProcess, stdout: Readable) =>
     child.once("close", (code, signal) => broken(`ended with ${code ?? signal} before it answered`))
   })
 
-const statusOf = { unauthorized: 401, forbidden: 403, missing: 404, "too-many": 429, crowded: 429 } as const
+const statusOf = { unauthorized: 401, forbidden: 403, missing: 404, held: 409, "too-many": 429, crowded: 429 } as const
 
 /** Git shows plain text to the person. */
 const answerOf = ({ message, reason }: GitRefused) =>
