@@ -25,9 +25,9 @@ export interface Account {
   readonly staff: boolean
   /** Platform staff, were the session's sign-in not too old for it. */
   readonly staffSignInTooOld?: boolean
-  /** Session or token id: the credential itself never travels further than the middleware. */
-  readonly credential: { readonly kind: "session" | "token"; readonly id: string }
-  /** Scopes of a token; a session has the account's full authority. */
+  /** Id of a session, token or SSH key: the credential itself never travels further than the middleware. No route takes an SSH key. */
+  readonly credential: { readonly kind: "session" | "token" | "sshKey"; readonly id: string }
+  /** Scopes of a token, or what an SSH key stands for; a session has the account's full authority. */
   readonly scopes: ReadonlySet<Scope> | "all"
 }
 

@@ -71,6 +71,18 @@ export class SsoLinkRequired extends HttpApiError.Problem<SsoLinkRequired>()("Ss
   title: "An account with this address exists already"
 }) {}
 
+export class SshKeyTaken extends HttpApiError.Problem<SshKeyTaken>()("SshKeyTaken", {
+  type: typeOf("ssh-key-taken"),
+  status: 409,
+  title: "The SSH key is in use"
+}) {}
+
+export class SshKeysFull extends HttpApiError.Problem<SshKeysFull>()("SshKeysFull", {
+  type: typeOf("ssh-keys-full"),
+  status: 409,
+  title: "The account has as many SSH keys as it may"
+}) {}
+
 export class SignInFailed extends HttpApiError.Problem<SignInFailed>()("SignInFailed", {
   type: typeOf("sign-in-failed"),
   status: 400,

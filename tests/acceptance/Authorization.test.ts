@@ -6,6 +6,7 @@
 import type { Run } from "@quickagents/schema"
 import { Api, Scope } from "@quickagents/schema"
 import { HttpApi } from "effect/http-api"
+import { randomBytes } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
 import { archiveOf, form, scriptedAgent } from "../stack/Packages.ts"
 import { createAgent, publish, runToEnd, script, submit, until } from "../stack/Publishing.ts"
@@ -163,6 +164,16 @@ const json = (method: string, path: string, who: Person, body?: unknown) =>
     if (problem !== null) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(problem)}`)
   })
 
+/** Id of an SSH key that the owner just added. */
+const ownersKey = async () => {
+  const wire = Buffer.concat([Buffer.from("0000000b7373682d6564323535313900000020", "hex"), randomBytes(32)])
+  const { id } = await stack.call<{ id: string }>(owner, "POST", "/api/v1/user/keys", {
+    title: "table",
+    key: `ssh-ed25519 ${wire.toString("base64")}`
+  })
+  return id
+}
+
 let fresh = 0
 /** What its namespace's administrators do to a private agent that was just made for this caller. */
 const managesFresh = (status: number, then: (path: string) => Promise<string>): Row => ({
@@ -251,6 +262,27 @@ const rows: Readonly<Record<string, Row>> = {
       })
       return `/api/v1/user/tokens/${((await made.json()) as { id: string }).id}`
     }
+  },
+  "GET /api/v1/user/keys": mine("/api/v1/user/keys", "user:profile"),
+  // Past the door: a key that is none.
+  "POST /api/v1/user/keys": {
+    who: [401, 403, 422, 422, 422, 422, 422],
+    scopes: { "user:profile": 422 },
+    staffTokens: [403, 422],
+    path: () => "/api/v1/user/keys",
+    body: () => ({ title: "table", key: "none" })
+  },
+  "GET /api/v1/user/keys/:id": {
+    who: [401, 404, 404, 404, 404, 200, 404],
+    scopes: { "user:profile": 200 },
+    staffTokens: [403, 404],
+    path: async () => `/api/v1/user/keys/${await ownersKey()}`
+  },
+  "DELETE /api/v1/user/keys/:id": {
+    who: [401, 403, 404, 404, 404, 204, 404],
+    scopes: { "user:profile": 204 },
+    staffTokens: [403, 404],
+    path: async () => `/api/v1/user/keys/${await ownersKey()}`
   },
   "GET /api/v1/user/sessions": mine("/api/v1/user/sessions", "user:profile"),
   "DELETE /api/v1/user/sessions/:id": {

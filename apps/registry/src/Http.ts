@@ -1,6 +1,6 @@
 /** The REST API, the pages and the operations routes on one server. */
 import { AuthHttp, authentication, UserHttp } from "@quickagents/identity"
-import { CatalogHttp, GitHttp, GovernanceHttp } from "@quickagents/catalog"
+import { CatalogHttp, GitTransports, GovernanceHttp } from "@quickagents/catalog"
 import { DomainsHttp, OrgsHttp, PlatformAuditHttp, TeamsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
 import { CreditsHttp, HostEnrolHttp, RunsHttp, RunsStatusHttp, StaffHostsHttp } from "@quickagents/runs"
@@ -81,7 +81,7 @@ const newServer = () => {
 export const HttpLive = Layer.unwrap(
   Effect.map(Settings.Settings, (settings) => {
     const routes = settings["service.extensions"].includes("runs") ? AllRoutes : CoreRoutes
-    return HttpRouter.serve(Layer.mergeAll(routes, GitHttp, Pages), { disableLogger: true }).pipe(
+    return HttpRouter.serve(Layer.mergeAll(routes, GitTransports, Pages), { disableLogger: true }).pipe(
       Layer.provide(NodeHttpServer.layer(newServer, { port: settings.port, host: settings["service.listen"] })),
       Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.mebibytes(1)))
     )

@@ -515,6 +515,13 @@ const make = Effect.gen(function* () {
         SELECT ${versionColumns}, count(*) OVER ()::integer AS total FROM ${versionFrom}
         WHERE v.agent_id = ${agentId} AND (${all}::boolean OR v.published_at IS NOT NULL)
         ORDER BY v.created_at DESC, v.id DESC LIMIT ${limit} OFFSET ${offset}`,
+    /** Commits that versions were tagged at and that nobody gets any more. */
+    withheldCommits: (agentId: string) =>
+      sql<{ commit: string }>`
+        SELECT DISTINCT source_commit AS commit FROM versions
+        WHERE agent_id = ${agentId} AND source_commit IS NOT NULL AND status IN ('blocked', 'quarantined')`.pipe(
+        Effect.map((rows) => rows.map(({ commit }) => commit))
+      ),
     holdsArchive: (digest: string) =>
       sql`SELECT 1 FROM versions WHERE archive_digest = ${digest}
         UNION ALL SELECT 1 FROM agents WHERE fork_archive = ${digest} LIMIT 1`.pipe(

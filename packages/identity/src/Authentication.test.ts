@@ -1,4 +1,5 @@
 import { assert, layer } from "@effect/vitest"
+import { RateLimits, Settings } from "@quickagents/platform"
 import type { Scope } from "@quickagents/schema"
 import { Effect, Layer, Tracer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -321,6 +322,51 @@ layer(
         assert.strictEqual((yield* send(path)).status, 429, path)
       assert.strictEqual((yield* send("/probe/account", { headers: eve.headers })).status, 200)
     })
+  )
+})
+
+const standard = Settings.read({ environment: { DATABASE_URL: "postgres://test" } })
+
+layer(
+  layerTestRegistry(() => ({
+    "limits.authedBurstPerMin": standard["limits.authedBurstPerMin"],
+    "limits.authedPerHour": standard["limits.authedPerHour"],
+    "limits.anonymousPerMin": standard["limits.anonymousPerMin"],
+    "limits.loginPerMin": standard["limits.loginPerMin"]
+  }))
+)("rate limits of a deployment that sets none", (it) => {
+  it.effect(
+    "[RATE-001] are 5000 requests of an account in an hour and 100 in a minute, 60 of an address without a credential in a minute, 10 of them sign-ins",
+    () =>
+      Effect.gen(function* () {
+        const ada = yield* aPerson("ada")
+        const limits = yield* RateLimits
+        const letIn = Effect.fnUntraced(function* (count: number, path: string, headers: Record<string, string> = {}) {
+          const answers = yield* Effect.all(
+            Array.from({ length: count }, () => send(path, { headers })),
+            { concurrency: 8 }
+          )
+          return answers.filter(({ status }) => status !== 429).length
+        })
+        assert.strictEqual(yield* letIn(101, "/probe/account", ada.headers), 100)
+        // The rest of the hour but one, without asking for each of them.
+        const hour = { name: "authed-hour", limit: 5_000, windowMs: 3_600_000 }
+        for (let spent = 101; spent < 4_999; spent++) yield* limits.take(ada.account.id, [hour])
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* letIn(1, "/probe/account", ada.headers), 1)
+        const late = yield* send("/probe/account", { headers: ada.headers })
+        assert.strictEqual(late.status, 429)
+        assert.strictEqual(late.headers.get("ratelimit-limit"), "5000")
+        assert.strictEqual(late.headers.get("retry-after"), String(59 * 60))
+        yield* TestClock.adjust("59 minutes")
+        assert.strictEqual(yield* letIn(1, "/probe/account", ada.headers), 1)
+
+        assert.strictEqual(yield* letIn(61, "/probe/anyone"), 60)
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* letIn(11, "/api/v1/auth/oidc/oidc/start"), 10)
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* letIn(1, "/api/v1/auth/oidc/oidc/start"), 1)
+      })
   )
 })
 

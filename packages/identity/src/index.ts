@@ -7,6 +7,7 @@ import { Mail } from "./Mail.ts"
 import { OpenIdProvider } from "./OpenIdProvider.ts"
 import { Sessions } from "./Sessions.ts"
 import { SignIn } from "./SignIn.ts"
+import { SshKeys } from "./SshKeys.ts"
 import { Tokens } from "./Tokens.ts"
 
 export { Accounts, ProviderChanged } from "./Accounts.ts"
@@ -21,6 +22,8 @@ export { migrations } from "./migrations/index.ts"
 export { OpenIdProvider } from "./OpenIdProvider.ts"
 export { Sessions, sweepSessions } from "./Sessions.ts"
 export { SignIn } from "./SignIn.ts"
+export { SshKeys } from "./SshKeys.ts"
+export { fingerprintOf } from "./SshPublicKey.ts"
 export { Tokens } from "./Tokens.ts"
 export { UserHttp } from "./UserHttp.ts"
 
@@ -29,6 +32,8 @@ export const emailVerification = EmailVerification.layer.pipe(Layer.provide(Mail
 
 /** Every other service of this package; needs `Memberships`, the database, settings and the audit log. */
 export const layer = Layer.mergeAll(SignIn.layer, DesktopGrants.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Credentials.layer, OpenIdProvider.layer, Tokens.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Accounts.layer, Credentials.layer, OpenIdProvider.layer, SshKeys.layer, Tokens.layer)
+  ),
   Layer.provideMerge(Sessions.layer)
 )

@@ -128,6 +128,16 @@ export const table = {
     null as string | null,
     optional(text)
   ),
+  "git.sshPort": setting(
+    "Port of git over SSH; without it there is none",
+    null as number | null,
+    optional(integer(1, 65_535))
+  ),
+  "git.sshHostKey": setting(
+    "Path of the private host key of git over SSH, in OpenSSH's format, one for all nodes",
+    null as string | null,
+    optional(text)
+  ),
   "keys.sealingKey": setting("32 bytes in base64 that wrap data keys", null as string | null, optional(key32), true),
   "keys.signingKey": setting(
     "Ed25519 seed, 32 bytes in base64, that signs attestations",
@@ -215,10 +225,16 @@ export const table = {
   "limits.repoMaxBlobBytes": setting("A file in a repository", 25 * MiB, integer(1)),
   "limits.gitPushesPerHour": setting("Pushes to one repository", 60, integer(1)),
   "limits.gitConcurrentPerIP": setting("Git requests of an address at once", 20, integer(1)),
+  "limits.sshKeyOffersPerMin": setting("SSH keys that an address offers", 60, integer(1)),
   "limits.authedPerHour": setting("Requests of an account, sustained", 5_000, integer(1)),
   "limits.authedBurstPerMin": setting("Requests of an account, burst", 100, integer(1)),
   "limits.anonymousPerMin": setting("Requests of an address without a credential", 60, integer(1)),
   "limits.loginPerMin": setting("Sign-in requests of an address", 10, integer(1)),
+  "limits.edgeAuthPerMin": setting("Sign-in requests of an address that a node lets in, sustained", 30, integer(1)),
+  "limits.edgeAuthBurst": setting("Sign-in requests of an address that a node lets in, burst", 30, integer(1)),
+  "limits.edgeGitPerMin": setting("Git requests of an address that a node lets in, sustained", 120, integer(1)),
+  "limits.edgeGitBurst": setting("Git requests of an address that a node lets in, burst", 60, integer(1)),
+  "limits.edgeGitActivePerIP": setting("Git requests of an address that a node lets in at once", 8, integer(1)),
   "credits.allowance.standard": setting("Credits a cycle, Standard", 100, integer(0)),
   "credits.allowance.pro": setting("Credits a cycle, Pro", 2_000, integer(0)),
   "credits.allowance.business": setting("Credits a cycle, Business", 10_000, integer(0)),
@@ -346,6 +362,11 @@ export const read = ({ environment, file }: Sources): Values => {
     settings["judge.model"] === null
   ) {
     problems.push(`judge.model is missing: ${settings["judge.provider"]} needs an exact model id`)
+  }
+  if (settings["git.sshPort"] !== null) {
+    for (const key of ["git.sshHostKey", "git.directory"] as const) {
+      if (settings[key] === null) problems.push(`${key} is missing: git.sshPort needs it`)
+    }
   }
   if (problems.length > 0) throw new SettingsInvalid({ problems })
   return settings

@@ -2,8 +2,17 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated, Identified } from "../Callers.ts"
-import { AccountId, Handle, SessionId, Timestamp, TokenId } from "../Ids.ts"
-import { CodeInvalid, NotFound, SignInFailed, SignInUnavailable, SsoLinkRequired, Unavailable } from "../Problems.ts"
+import { AccountId, Handle, SessionId, SshKeyId, Timestamp, TokenId } from "../Ids.ts"
+import {
+  CodeInvalid,
+  NotFound,
+  SignInFailed,
+  SignInUnavailable,
+  SshKeysFull,
+  SshKeyTaken,
+  SsoLinkRequired,
+  Unavailable
+} from "../Problems.ts"
 import { access, Scope } from "../Scopes.ts"
 
 const NextPath = Schema.String.check(Schema.isPattern(/^\/(?![/\\])[^\s]{0,2000}$/u)).pipe(
@@ -140,6 +149,32 @@ export const SessionRecord = Schema.Struct({
 }).annotate({ identifier: "SessionRecord" })
 export type SessionRecord = typeof SessionRecord.Type
 
+const exampleKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJtVhOAIgwYSM1DZ2m0TBlvrMTlUkwvbTl1nTLyPmtVM"
+
+export const SshKeyRecord = Schema.Struct({
+  id: SshKeyId,
+  title: Schema.String,
+  /** One line of OpenSSH's public key format, without its comment. */
+  key: Schema.String,
+  /** As `ssh-keygen -l` shows it. */
+  fingerprint: Schema.String,
+  createdAt: Timestamp,
+  lastUsedAt: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "SshKeyRecord" })
+export type SshKeyRecord = typeof SshKeyRecord.Type
+
+export const AddSshKey = Schema.Struct({
+  title: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100)).pipe(
+    Schema.annotate({ examples: ["laptop"] })
+  ),
+  key: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(8192)).pipe(
+    Schema.annotate({
+      description: "The content of a .pub file: ed25519, ecdsa on a NIST curve, or rsa from 2048 bits",
+      examples: [`${exampleKey} ada@laptop`]
+    })
+  )
+}).annotate({ identifier: "AddSshKey" })
+
 export class UserGroup extends HttpApiGroup.make("user")
   .add(
     HttpApiEndpoint.get("me", "/", { success: Profile })
@@ -181,6 +216,27 @@ export class UserGroup extends HttpApiGroup.make("user")
     })
       .annotateMerge(access.account("user:profile"))
       .annotate(OpenApi.Summary, "Revoke a personal access token"),
+    HttpApiEndpoint.get("listKeys", "/keys", { success: Schema.Struct({ items: Schema.Array(SshKeyRecord) }) })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "List the caller's SSH keys"),
+    HttpApiEndpoint.post("addKey", "/keys", {
+      payload: AddSshKey,
+      success: SshKeyRecord.pipe(HttpApiSchema.status(201)),
+      error: [SshKeyTaken, SshKeysFull]
+    })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "Add an SSH key")
+      .annotate(OpenApi.Description, "A credential of git over SSH alone: it opens no route of this API."),
+    HttpApiEndpoint.get("key", "/keys/:id", { params: { id: SshKeyId }, success: SshKeyRecord, error: NotFound })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "One of the caller's SSH keys"),
+    HttpApiEndpoint.delete("deleteKey", "/keys/:id", {
+      params: { id: SshKeyId },
+      success: HttpApiSchema.NoContent,
+      error: NotFound
+    })
+      .annotateMerge(access.account("user:profile"))
+      .annotate(OpenApi.Summary, "Delete an SSH key"),
     HttpApiEndpoint.get("listSessions", "/sessions", { success: Schema.Struct({ items: Schema.Array(SessionRecord) }) })
       .annotateMerge(access.account("user:profile"))
       .annotate(OpenApi.Summary, "List the caller's browser sessions"),
@@ -195,5 +251,5 @@ export class UserGroup extends HttpApiGroup.make("user")
   .middleware(Authenticated)
   .prefix("/api/v1/user")
   .annotateMerge(
-    OpenApi.annotations({ title: "User", description: "The caller's own account, sessions and tokens" })
+    OpenApi.annotations({ title: "User", description: "The caller's own account, sessions, tokens and SSH keys" })
   ) {}

@@ -49,9 +49,9 @@ export const makeForkedRepository = Effect.fn("git/makeForkedRepository")(functi
         Effect.promise(() => mkdtemp(join(directory, ".new-"))),
         (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
       )
-      const environment = { ...gitEnvironment({}), GIT_DIR: made }
+      const environment = { ...gitEnvironment([]), GIT_DIR: made }
       yield* git(["init", "--quiet", "--bare", "--template=", "--initial-branch=main", made], {
-        environment: gitEnvironment({}),
+        environment: gitEnvironment([]),
         maxBytes: maxWordsBytes
       })
       for (const [index, commit] of options.commits.entries()) {

@@ -112,6 +112,7 @@ export const layerTestRegistry = (settings: (url: string) => Partial<Settings.Va
         "service.baseUrl": url,
         "limits.anonymousPerMin": 100_000,
         "limits.loginPerMin": 100_000,
+        "limits.edgeAuthBurst": 100_000,
         "limits.authedBurstPerMin": 100_000,
         "limits.authedPerHour": 100_000,
         ...settings(url)
