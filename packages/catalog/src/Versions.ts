@@ -44,6 +44,7 @@ import type { Standing } from "./AgentsPolicy.ts"
 import type { StageEvent, StandingRow, VersionRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import { readArchiveHead } from "./ArchiveHead.ts"
+import { hotArchives } from "./HotArchives.ts"
 import { ScanStarter } from "./ScanStarter.ts"
 import { versionMeant } from "./VersionRanges.ts"
 
@@ -228,6 +229,7 @@ export class Versions extends Context.Service<
       const agents = yield* Agents
       const orgs = yield* Orgs
       const objects = yield* ObjectStore
+      const archives = yield* hotArchives
       const audit = yield* Audit.Audit
       const settings = yield* Settings.Settings
       const notifications = yield* Notifications
@@ -550,7 +552,7 @@ export class Versions extends Context.Service<
                 : yield* new NotFound({})
             }
           }
-          const { bytes, content } = yield* Effect.orDie(objects.get(digest))
+          const { bytes, content } = yield* Effect.orDie(archives.get(digest))
           return { bytes, public: row?.visibility === "public", content }
         }),
         submit,
