@@ -38,7 +38,8 @@ describe("what is installed is written down", () => {
       encoding: "utf8"
     })
       .split("\0")
-      .filter((file) => file !== "" && existsSync(join(root, file)))
+      // The labelled packages name the machines of made-up people.
+      .filter((file) => file !== "" && !file.startsWith("tests/gate/") && existsSync(join(root, file)))
     expect(files).toContain("package.json")
     // A short home or checkout such as /root or /src is an ordinary word in a container file.
     const own = [root, homedir()].filter((path) => path.split("/").length > 2)

@@ -4,16 +4,25 @@
  * from these values.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AbuseReportsGroup } from "./http/AbuseReports.ts"
+import { AdvisoriesGroup } from "./http/Advisories.ts"
 import { AgentChangesGroup, AgentReadsGroup } from "./http/Agents.ts"
+import { PlatformAuditGroup } from "./http/Audit.ts"
 import { CreditsGroup } from "./http/Credits.ts"
+import { DomainOrgGroup, DomainsGroup } from "./http/Domains.ts"
+import { GrantsGroup } from "./http/Grants.ts"
 import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
 import { AuthGroup, UserGroup } from "./http/Identity.ts"
 import { InstallsGroup } from "./http/Installs.ts"
 import { DependencyAlertsGroup, McpServersGroup } from "./http/McpServers.ts"
+import { LogGroup } from "./http/Log.ts"
 import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
-import { PlatformGroup, ReviewGroup } from "./http/Platform.ts"
+import { PlatformGroup } from "./http/Platform.ts"
+import { DisputesGroup, ReviewGroup } from "./http/Review.ts"
+import { RescansGroup, RulesetReleasesGroup } from "./http/RulesetReleases.ts"
 import { SearchGroup } from "./http/Search.ts"
+import { TeamsGroup } from "./http/Teams.ts"
 import { RunsGroup, RunsStatusGroup } from "./http/Runs.ts"
 
 const annotations = OpenApi.annotations({
@@ -28,14 +37,25 @@ export class CoreApi extends HttpApi.make("registry")
   .add(AuthGroup)
   .add(UserGroup)
   .add(OrgsGroup)
+  .add(TeamsGroup)
+  .add(DomainsGroup)
+  .add(DomainOrgGroup)
   .add(SearchGroup)
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
+  .add(LogGroup)
+  .add(GrantsGroup)
   .add(InstallsGroup)
   .add(McpServersGroup)
   .add(DependencyAlertsGroup)
   .add(ReviewGroup)
+  .add(DisputesGroup)
+  .add(AdvisoriesGroup)
+  .add(AbuseReportsGroup)
   .add(PlatformGroup)
+  .add(RulesetReleasesGroup)
+  .add(RescansGroup)
+  .add(PlatformAuditGroup)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(annotations) {}
 

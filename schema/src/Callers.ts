@@ -5,7 +5,15 @@
  */
 import { Context } from "effect"
 import { HttpApiMiddleware } from "effect/http-api"
-import { EmailUnverified, Forbidden, IdempotencyConflict, RateLimited, Unauthorized, Validation } from "./Problems.ts"
+import {
+  EmailUnverified,
+  Forbidden,
+  IdempotencyConflict,
+  RateLimited,
+  SignInTooOld,
+  Unauthorized,
+  Validation
+} from "./Problems.ts"
 import type { Scope } from "./Scopes.ts"
 
 /** A signed-in account and the credential it came with. */
@@ -13,10 +21,13 @@ export interface Account {
   readonly accountId: string
   readonly handle: string
   readonly emailVerified: boolean
+  /** Platform staff; by a session only while its sign-in is recent. */
   readonly staff: boolean
-  /** Session or token id: the credential itself never travels further than the middleware. */
-  readonly credential: { readonly kind: "session" | "token"; readonly id: string }
-  /** Scopes of a token; a session has the account's full authority. */
+  /** Platform staff, were the session's sign-in not too old for it. */
+  readonly staffSignInTooOld?: boolean
+  /** Id of a session, token or SSH key: the credential itself never travels further than the middleware. No route takes an SSH key. */
+  readonly credential: { readonly kind: "session" | "token" | "sshKey"; readonly id: string }
+  /** Scopes of a token, or what an SSH key stands for; a session has the account's full authority. */
   readonly scopes: ReadonlySet<Scope> | "all"
 }
 
@@ -28,7 +39,7 @@ export class Viewer extends Context.Service<Viewer, Account | null>()("schema/Vi
 
 export class Authenticated extends HttpApiMiddleware.Service<Authenticated, { provides: Actor }>()(
   "schema/Authenticated",
-  { error: [Unauthorized, Forbidden, EmailUnverified, RateLimited, Validation] }
+  { error: [Unauthorized, Forbidden, SignInTooOld, EmailUnverified, RateLimited, Validation] }
 ) {}
 
 export class Identified extends HttpApiMiddleware.Service<Identified, { provides: Viewer }>()("schema/Identified", {

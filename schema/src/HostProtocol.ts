@@ -57,7 +57,7 @@ export const HandOff = Schema.Struct({
   ref: ReleaseRef,
   /** Digest of the release archive, pushed in the clear. */
   archive: Digest,
-  /** DSSE envelope as JSON text, or null for a release admitted unscanned. */
+  /** DSSE envelope as JSON text, or null for a release admitted unscanned: the step `verify` refuses that. */
   attestation: Schema.NullOr(Schema.String),
   task: Schema.String,
   intake: Schema.Record(Schema.String, Schema.Unknown),

@@ -14,7 +14,9 @@ const id = <const Prefix extends string>(prefix: Prefix, description: string) =>
 
 export const AccountId = id("acc", "An account")
 export const OrgId = id("org", "An organization")
+export const TeamId = id("team", "A team of an organization")
 export const TokenId = id("tok", "A personal access token")
+export const SshKeyId = id("key", "An SSH key of an account")
 export const SessionId = id("ses", "A browser session")
 export const AgentId = id("agt", "An agent")
 export const VersionId = id("ver", "A version of an agent")
@@ -23,6 +25,8 @@ export const InputId = id("inp", "An uploaded input of a run")
 export const HostId = id("host", "A sandbox host")
 export const DependencyAlertId = id("dep", "A dependency alert")
 export const EnrolmentId = id("enr", "An enrolment of a sandbox host")
+export const AbuseReportId = id("abr", "A report of abuse")
+export const RulesetReleaseId = id("rsr", "A release of the scan ruleset")
 
 /** RFC 3339 in UTC, as `Date.prototype.toISOString` writes it. */
 export const Timestamp = Schema.String.check(Schema.isPattern(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/u)).pipe(
@@ -47,6 +51,10 @@ export const AgentName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0
   Schema.annotate({ description: "Name of an agent within its namespace", examples: ["meeting-notes"] })
 )
 
+export const TeamName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u)).pipe(
+  Schema.annotate({ description: "Name of a team within its organization", examples: ["billing"] })
+)
+
 /** Semantic Versioning 2.0.0, without a leading `v`. */
 export const Version = Schema.String.check(
   Schema.isPattern(
@@ -60,13 +68,33 @@ export const ReleaseRef = Schema.String.check(
   Schema.isPattern(/^[a-z0-9-]{1,39}\/[a-z0-9-]{1,64}@[0-9A-Za-z.+-]{1,128}$/u)
 ).pipe(Schema.annotate({ description: "Resolved ns/name@version", examples: ["acme/meeting-notes@1.2.0"] }))
 
-/** `ns/name@version`, or `ns/name` for the latest published release. */
-export const AgentRef = Schema.String.check(
-  Schema.isPattern(/^[a-z0-9-]{1,39}\/[a-z0-9-]{1,64}(@[0-9A-Za-z.+-]{1,128})?$/u)
+/** What the contract's additive rule lets widen: the check is not a part of the document, which would promise its pattern. */
+const matching = (pattern: RegExp, message: string) =>
+  Schema.makeFilter((text: string) => (pattern.test(text) ? undefined : message))
+
+/**
+ * An exact version, also a yanked one, or a range as npm writes it. A range means the version of highest precedence
+ * that is published: none that is yanked, quarantined or blocked, and no prerelease unless the range names one.
+ */
+export const VersionOrRange = Schema.String.check(
+  matching(/^[0-9A-Za-z.+\-^~<>=*| ]{1,128}$/u, "is neither a version nor a version range")
 ).pipe(
   Schema.annotate({
-    description: "ns/name@version, or ns/name for the latest published release",
-    examples: ["acme/meeting-notes"]
+    description: "Exact version, or a range as npm writes it: ^1.2, ~1.2.3, 1.x, >=1.0.0 <2.0.0, *",
+    examples: ["1.2.0", "^1.2"]
+  })
+)
+
+/** `ns/name@version`, `ns/name@range`, or `ns/name` for the latest published release. */
+export const AgentRef = Schema.String.check(
+  matching(
+    /^[a-z0-9-]{1,39}\/[a-z0-9-]{1,64}(@[0-9A-Za-z.+\-^~<>=*| ]{1,128})?$/u,
+    "is not ns/name, ns/name@version or ns/name@range"
+  )
+).pipe(
+  Schema.annotate({
+    description: "ns/name@version, ns/name@range for the newest published release in it, or ns/name for the latest",
+    examples: ["acme/meeting-notes", "acme/meeting-notes@^1.2"]
   })
 )
 

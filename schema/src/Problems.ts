@@ -51,10 +51,36 @@ export class EmailUnverified extends HttpApiError.Problem<EmailUnverified>()("Em
   title: "Verify your email address first"
 }) {}
 
+/** Staff routes want a session whose sign-in is recent. */
+export class SignInTooOld extends HttpApiError.Problem<SignInTooOld>()("SignInTooOld", {
+  type: typeOf("sign-in-too-old"),
+  status: 403,
+  title: "Sign in again to act as platform staff"
+}) {}
+
+/** A desktop grant's code, or the token of a verification mail. */
+export class CodeInvalid extends HttpApiError.Problem<CodeInvalid>()("CodeInvalid", {
+  type: typeOf("code-invalid"),
+  status: 400,
+  title: "The code is unknown, used or expired"
+}) {}
+
 export class SsoLinkRequired extends HttpApiError.Problem<SsoLinkRequired>()("SsoLinkRequired", {
   type: typeOf("sso-link-required"),
   status: 409,
   title: "An account with this address exists already"
+}) {}
+
+export class SshKeyTaken extends HttpApiError.Problem<SshKeyTaken>()("SshKeyTaken", {
+  type: typeOf("ssh-key-taken"),
+  status: 409,
+  title: "The SSH key is in use"
+}) {}
+
+export class SshKeysFull extends HttpApiError.Problem<SshKeysFull>()("SshKeysFull", {
+  type: typeOf("ssh-keys-full"),
+  status: 409,
+  title: "The account has as many SSH keys as it may"
 }) {}
 
 export class SignInFailed extends HttpApiError.Problem<SignInFailed>()("SignInFailed", {
@@ -142,6 +168,25 @@ export class StaffOrgDomain extends HttpApiError.Problem<StaffOrgDomain>()("Staf
   title: "The staff organization takes addresses of its own domain only"
 }) {}
 
+export class DomainClaimed extends HttpApiError.Problem<DomainClaimed>()(
+  "DomainClaimed",
+  { type: typeOf("domain-claimed"), status: 409, title: "Another organization holds the domain" },
+  { domain: Schema.String, org: Schema.String }
+) {}
+
+export class DomainNotProven extends HttpApiError.Problem<DomainNotProven>()("DomainNotProven", {
+  type: typeOf("domain-not-proven"),
+  status: 409,
+  title: "The domain's DNS does not hold the challenge"
+}) {}
+
+/** Any change of an organization, or of what is under it, while it waits to be erased. */
+export class OrgDecommissioning extends HttpApiError.Problem<OrgDecommissioning>()(
+  "OrgDecommissioning",
+  { type: typeOf("org-decommissioning"), status: 409, title: "The organization is read-only until it is erased" },
+  { org: Schema.String, decommissionAt: Schema.String }
+) {}
+
 export class SubscriptionInactive extends HttpApiError.Problem<SubscriptionInactive>()(
   "SubscriptionInactive",
   { type: typeOf("subscription-inactive"), status: 402, title: "The organization's subscription is not in force" },
@@ -198,6 +243,13 @@ export class ReportNotReady extends HttpApiError.Problem<ReportNotReady>()("Repo
   title: "The scan has not ended"
 }) {}
 
+/** Without an attestation, or published a moment ago. */
+export class NotLogged extends HttpApiError.Problem<NotLogged>()("NotLogged", {
+  type: typeOf("not-logged"),
+  status: 409,
+  title: "The release is not in the transparency log"
+}) {}
+
 export class AgentRetired extends HttpApiError.Problem<AgentRetired>()("AgentRetired", {
   type: typeOf("agent-retired"),
   status: 409,
@@ -223,7 +275,7 @@ export class NameHeld extends HttpApiError.Problem<NameHeld>()("NameHeld", {
   title: "The name belonged to a deleted agent"
 }) {}
 
-/** A version is in the pipeline, in review, quarantined or blocked. */
+/** A version is in the pipeline, in review, quarantined or blocked, or an advisory or an open abuse report exists. */
 export class AgentInUse extends HttpApiError.Problem<AgentInUse>()("AgentInUse", {
   type: typeOf("agent-in-use"),
   status: 409,
@@ -236,6 +288,50 @@ export class BuiltinFirstParty extends HttpApiError.Problem<BuiltinFirstParty>()
   title: "Only agents of the first-party organization are built in"
 }) {}
 
+/** Making an agent public, or submissions of a public one unscanned: only a private agent skips the pipeline. */
+export class PipelineSkipPublic extends HttpApiError.Problem<PipelineSkipPublic>()("PipelineSkipPublic", {
+  type: typeOf("pipeline-skip-public"),
+  status: 409,
+  title: "A public agent's versions are scanned"
+}) {}
+
+export class PipelineSkipPersonal extends HttpApiError.Problem<PipelineSkipPersonal>()("PipelineSkipPersonal", {
+  type: typeOf("pipeline-skip-personal"),
+  status: 409,
+  title: "Only an organization's private agents skip the pipeline"
+}) {}
+
+/** The agent has versions that were admitted unscanned, and stays a private one of an organization. */
+export class AgentUnscanned extends HttpApiError.Problem<AgentUnscanned>()(
+  "AgentUnscanned",
+  { type: typeOf("agent-unscanned"), status: 409, title: "The agent has versions that were never scanned" },
+  {
+    /** Versions that were admitted unscanned and are not blocked. */
+    unscanned: Schema.Int
+  }
+) {}
+
+/** A fork of an agent into itself, of one that is retired, or of a fork that is still being copied. */
+export class ForkSource extends HttpApiError.Problem<ForkSource>()("ForkSource", {
+  type: typeOf("fork-source"),
+  status: 409,
+  title: "The agent cannot be forked so"
+}) {}
+
+/** No version of the agent is published. */
+export class NothingToFork extends HttpApiError.Problem<NothingToFork>()("NothingToFork", {
+  type: typeOf("nothing-to-fork"),
+  status: 409,
+  title: "The agent has no published version"
+}) {}
+
+/** A fork of an agent that was private when it was forked stays private, as long as its source is not public. */
+export class ForkStaysPrivate extends HttpApiError.Problem<ForkStaysPrivate>()("ForkStaysPrivate", {
+  type: typeOf("fork-stays-private"),
+  status: 409,
+  title: "A fork of a private agent stays private"
+}) {}
+
 export class InstallConsentRequired extends HttpApiError.Problem<InstallConsentRequired>()(
   "InstallConsentRequired",
   { type: typeOf("install-consent-required"), status: 409, title: "The install needs your consent" },
@@ -246,6 +342,58 @@ export class InstallConsentRequired extends HttpApiError.Problem<InstallConsentR
     widened: texts
   }
 ) {}
+
+// Review, advisories, abuse reports, ruleset releases
+
+export class ReviewClaimed extends HttpApiError.Problem<ReviewClaimed>()(
+  "ReviewClaimed",
+  { type: typeOf("review-claimed"), status: 409, title: "Another reviewer has claimed this version" },
+  { claimedBy: Schema.String }
+) {}
+
+/** Neither the gate nor a rescan nor staff holds the version, or its owner need not wait for a decision. */
+export class VersionNotHeld extends HttpApiError.Problem<VersionNotHeld>()(
+  "VersionNotHeld",
+  { type: typeOf("version-not-held"), status: 409, title: "The version is not held" },
+  { versionStatus: Schema.String }
+) {}
+
+export class AlreadyDisputed extends HttpApiError.Problem<AlreadyDisputed>()("AlreadyDisputed", {
+  type: typeOf("already-disputed"),
+  status: 409,
+  title: "The hold is disputed already"
+}) {}
+
+/** The advisory's state does not admit this: a draft is published, a published one is withdrawn. */
+export class AdvisoryState extends HttpApiError.Problem<AdvisoryState>()(
+  "AdvisoryState",
+  { type: typeOf("advisory-state"), status: 409, title: "The advisory's state does not admit this" },
+  { state: Schema.String }
+) {}
+
+export class AbuseReportOpen extends HttpApiError.Problem<AbuseReportOpen>()("AbuseReportOpen", {
+  type: typeOf("abuse-report-open"),
+  status: 409,
+  title: "You have an open report on this agent"
+}) {}
+
+export class AbuseReportsPerDay extends HttpApiError.Problem<AbuseReportsPerDay>()("AbuseReportsPerDay", {
+  type: typeOf("abuse-reports-per-day"),
+  status: 429,
+  title: "No further report today"
+}) {}
+
+export class AbuseReportResolved extends HttpApiError.Problem<AbuseReportResolved>()("AbuseReportResolved", {
+  type: typeOf("abuse-report-resolved"),
+  status: 409,
+  title: "The report is resolved"
+}) {}
+
+export class RulesetReleaseRunning extends HttpApiError.Problem<RulesetReleaseRunning>()("RulesetReleaseRunning", {
+  type: typeOf("ruleset-release-running"),
+  status: 409,
+  title: "This ruleset is being released already"
+}) {}
 
 // Hosted runs
 

@@ -26,6 +26,23 @@ export const Scope = Schema.Literals([
 ]).annotate({ identifier: "Scope", description: "What a personal access token may do" })
 export type Scope = typeof Scope.Type
 
+/** What the token of a desktop program may do: all that its person does every day, and nothing of an organization or of staff. */
+export const desktopScopes: ReadonlyArray<Scope> = [
+  "agent:read",
+  "agent:publish",
+  "agent:manage",
+  "repo:read",
+  "repo:write",
+  "user:profile",
+  "run:read",
+  "run:write",
+  "knowledge:read",
+  "knowledge:write",
+  "secret:write",
+  "voice:read",
+  "voice:write"
+]
+
 export interface AccessRule {
   /**
    * - `anyone`: no credential needed; a signed-in caller is known to the handler

@@ -6,9 +6,10 @@
 import type { Run } from "@quickagents/schema"
 import { Api, Scope } from "@quickagents/schema"
 import { HttpApi } from "effect/http-api"
+import { randomBytes } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
 import { archiveOf, form, scriptedAgent } from "../stack/Packages.ts"
-import { createAgent, publish, runToEnd, script, submit } from "../stack/Publishing.ts"
+import { createAgent, publish, runToEnd, script, submit, until } from "../stack/Publishing.ts"
 import type { Person, Stack } from "../stack/Stack.ts"
 import { startStack } from "../stack/Stack.ts"
 
@@ -59,6 +60,15 @@ const send = async (method: string, path: string, body: unknown, { headers }: Cr
   return { status: answer.status, type: answer.headers.get("content-type"), problem }
 }
 
+const token = async (person: Person, scopes: ReadonlyArray<Scope>) => {
+  const answer = await fetch(`${stack.urls[0]}/api/v1/user/tokens`, {
+    method: "POST",
+    headers: { ...session(person).headers, "content-type": "application/json" },
+    body: JSON.stringify({ name: "table", scopes })
+  })
+  return ((await answer.json()) as { token: string }).token
+}
+
 beforeAll(async () => {
   stack = await startStack({
     postgres: inject("postgresUrl"),
@@ -71,7 +81,9 @@ beforeAll(async () => {
   await stack.person("max")
   await stack.sql((sql) => sql`UPDATE accounts SET email_verified = false WHERE handle = 'uma'`)
   await stack.org("acme", owner)
+  await stack.org("bystander", await stack.person("betty"))
   await stack.call(owner, "PUT", "/api/v1/orgs/acme/members/ada", { role: "admin" })
+  await stack.call(owner, "POST", "/api/v1/orgs/acme/teams", { name: "core" })
   await stack.call(owner, "PUT", "/api/v1/orgs/acme/members/mia", { role: "member" })
   digest = (await publish(stack, owner, scriptedAgent("acme/secret", "1.0.0"), "private")).archive.digest
   await submit(stack, owner, scriptedAgent("acme/secret", "0.9.0"))
@@ -89,14 +101,10 @@ beforeAll(async () => {
       INSERT INTO mcp_declarations SELECT v.id, 'npm', 'secret-mcp', '1.0.0' FROM versions v WHERE v.archive_digest = ${digest}`
   )
   run = await runToEnd(stack, owner, script1)
-  const token = async (person: Person, scopes: ReadonlyArray<Scope>) => {
-    const answer = await fetch(`${stack.urls[0]}/api/v1/user/tokens`, {
-      method: "POST",
-      headers: { ...session(person).headers, "content-type": "application/json" },
-      body: JSON.stringify({ name: "table", scopes })
-    })
-    return ((await answer.json()) as { token: string }).token
-  }
+  await until(
+    () => stack.request(owner, "GET", "/api/v1/log/proof/inclusion?ref=acme/secret@1.0.0"),
+    ({ ok }) => ok
+  )
   for (const scope of all) scopeTokens.set(scope, await token(owner, [scope]))
   auditToken = await token(stack.staff, ["audit:read"])
   everythingToken = await token(stack.staff, all)
@@ -116,6 +124,8 @@ interface Row {
   readonly staffTokens?: readonly [auditRead: number, every: number]
   /** A token that is not one, and an enrolment token; 401 when absent. */
   readonly strangers?: readonly [wrong: number, enrolment: number]
+  /** False: it looks at no credential, so that a cookie needs no CSRF token. */
+  readonly csrf?: false
   readonly path: () => string | Promise<string>
   readonly body?: () => unknown
 }
@@ -160,6 +170,16 @@ const json = (method: string, path: string, who: Person, body?: unknown) =>
     if (problem !== null) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(problem)}`)
   })
 
+/** Id of an SSH key that the owner just added. */
+const ownersKey = async () => {
+  const wire = Buffer.concat([Buffer.from("0000000b7373682d6564323535313900000020", "hex"), randomBytes(32)])
+  const { id } = await stack.call<{ id: string }>(owner, "POST", "/api/v1/user/keys", {
+    title: "table",
+    key: `ssh-ed25519 ${wire.toString("base64")}`
+  })
+  return id
+}
+
 let fresh = 0
 /** What its namespace's administrators do to a private agent that was just made for this caller. */
 const managesFresh = (status: number, then: (path: string) => Promise<string>): Row => ({
@@ -173,6 +193,29 @@ const managesFresh = (status: number, then: (path: string) => Promise<string>): 
   }
 })
 
+const advisory = { severity: "low", affected: "<1.0.0", summary: "For the table." }
+const draftAdvisory = async () => {
+  const { id } = await stack.call<{ id: string }>(owner, "POST", `${secretAgent}/advisories`, advisory)
+  return `/api/v1/advisories/${id}`
+}
+const noReport = "/api/v1/platform/abuse-reports/abr_01JD8K2Z4W5X6Y7Z8A9B0C1D2E"
+/** What the organization's admins do to it and its teams. */
+const administers = (status: number, path: string | Row["path"], body?: unknown): Row => ({
+  who: [401, 403, 404, 403, status, status, 404],
+  scopes: { "org:admin": status },
+  staffTokens: [403, 404],
+  path: typeof path === "string" ? () => path : path,
+  ...(body === undefined ? {} : { body: () => body })
+})
+/** What those do who manage the private agent. */
+const managesSecret = (status: number, path: Row["path"], body?: unknown): Row => ({
+  who: [401, 403, 404, 404, status, status, 404],
+  scopes: { "agent:manage": status },
+  staffTokens: [403, 404],
+  path,
+  ...(body === undefined ? {} : { body: () => body })
+})
+
 const rows: Readonly<Record<string, Row>> = {
   "GET /api/v1/meta": anyone(200, "/api/v1/meta"),
   "GET /.well-known/:service/signing-keys.json": anyone(200, "/.well-known/service/signing-keys.json"),
@@ -183,12 +226,35 @@ const rows: Readonly<Record<string, Row>> = {
     strangers: [404, 404]
   },
 
+  // A code that is none: 400 to whoever sends it.
+  "POST /api/v1/auth/desktop/exchange": {
+    ...anyone(400, "/api/v1/auth/desktop/exchange"),
+    strangers: [400, 400],
+    csrf: false,
+    body: () => ({ code: "none" })
+  },
+  "POST /api/v1/auth/verify-email": {
+    ...anyone(400, "/api/v1/auth/verify-email"),
+    strangers: [400, 400],
+    csrf: false,
+    body: () => ({ token: "none" })
+  },
+
   "GET /api/v1/user": mine("/api/v1/user", "user:profile"),
   "GET /api/v1/user/tokens": mine("/api/v1/user/tokens", "user:profile"),
   "POST /api/v1/user/tokens": {
     who: [401, 403, 201, 201, 201, 201, 201],
     path: () => "/api/v1/user/tokens",
     body: () => ({ name: "table", scopes: ["agent:read"] })
+  },
+  "POST /api/v1/user/tokens/desktop-grant": {
+    who: [401, 403, 201, 201, 201, 201, 201],
+    path: () => "/api/v1/user/tokens/desktop-grant"
+  },
+  // No mail server is configured, and who is verified needs none.
+  "POST /api/v1/user/email-verification": {
+    who: [401, 503, 202, 202, 202, 202, 202],
+    path: () => "/api/v1/user/email-verification"
   },
   "DELETE /api/v1/user/tokens/:id": {
     who: [401, 403, 404, 404, 404, 204, 404],
@@ -202,6 +268,27 @@ const rows: Readonly<Record<string, Row>> = {
       })
       return `/api/v1/user/tokens/${((await made.json()) as { id: string }).id}`
     }
+  },
+  "GET /api/v1/user/keys": mine("/api/v1/user/keys", "user:profile"),
+  // Past the door: a key that is none.
+  "POST /api/v1/user/keys": {
+    who: [401, 403, 422, 422, 422, 422, 422],
+    scopes: { "user:profile": 422 },
+    staffTokens: [403, 422],
+    path: () => "/api/v1/user/keys",
+    body: () => ({ title: "table", key: "none" })
+  },
+  "GET /api/v1/user/keys/:id": {
+    who: [401, 404, 404, 404, 404, 200, 404],
+    scopes: { "user:profile": 200 },
+    staffTokens: [403, 404],
+    path: async () => `/api/v1/user/keys/${await ownersKey()}`
+  },
+  "DELETE /api/v1/user/keys/:id": {
+    who: [401, 403, 404, 404, 404, 204, 404],
+    scopes: { "user:profile": 204 },
+    staffTokens: [403, 404],
+    path: async () => `/api/v1/user/keys/${await ownersKey()}`
   },
   "GET /api/v1/user/sessions": mine("/api/v1/user/sessions", "user:profile"),
   "DELETE /api/v1/user/sessions/:id": {
@@ -242,16 +329,87 @@ const rows: Readonly<Record<string, Row>> = {
       return "/api/v1/orgs/acme/members/max"
     }
   },
+  "PATCH /api/v1/orgs/:org": administers(200, "/api/v1/orgs/acme", { displayName: "Acme" }),
+  // Of its owner; it is taken back for the next caller.
+  "POST /api/v1/orgs/:org/decommission": {
+    who: [401, 403, 404, 403, 403, 200, 404],
+    scopes: { "org:admin": 200 },
+    staffTokens: [403, 404],
+    path: async () => {
+      await json("DELETE", "/api/v1/orgs/acme/decommission", owner)
+      return "/api/v1/orgs/acme/decommission"
+    }
+  },
+  "DELETE /api/v1/orgs/:org/decommission": {
+    who: [401, 403, 404, 403, 403, 200, 404],
+    scopes: { "org:admin": 200 },
+    staffTokens: [403, 404],
+    path: () => "/api/v1/orgs/acme/decommission"
+  },
+  "POST /api/v1/orgs/:org/suspend": staffChanges(200, () => "/api/v1/orgs/bystander/suspend", {
+    reason: "For the table."
+  }),
+  "POST /api/v1/orgs/:org/reinstate": staffChanges(200, () => "/api/v1/orgs/bystander/reinstate", {
+    reason: "For the table."
+  }),
   "GET /api/v1/orgs/:org/audit": {
     who: [401, 404, 404, 403, 200, 200, 200],
     scopes: { "audit:read": 200 },
     staffTokens: [200, 200],
     path: () => "/api/v1/orgs/acme/audit"
   },
+  "GET /api/v1/platform/audit": staffReads("/api/v1/platform/audit"),
+
+  "GET /api/v1/orgs/:org/teams": ofOrg("/api/v1/orgs/acme/teams"),
+  "GET /api/v1/orgs/:org/teams/:team": ofOrg("/api/v1/orgs/acme/teams/core"),
+  "GET /api/v1/orgs/:org/teams/:team/members": ofOrg("/api/v1/orgs/acme/teams/core/members"),
+  // A name that is taken: 409 to those who may make a team.
+  "POST /api/v1/orgs/:org/teams": administers(409, "/api/v1/orgs/acme/teams", { name: "core" }),
+  "PATCH /api/v1/orgs/:org/teams/:team": administers(200, "/api/v1/orgs/acme/teams/core", { description: "Core" }),
+  "DELETE /api/v1/orgs/:org/teams/:team": administers(204, async () => {
+    await json("POST", "/api/v1/orgs/acme/teams", owner, { name: `short-lived-${fresh}` })
+    return `/api/v1/orgs/acme/teams/short-lived-${fresh++}`
+  }),
+  "PUT /api/v1/orgs/:org/teams/:team/members/:handle": administers(200, "/api/v1/orgs/acme/teams/core/members/mia"),
+  "DELETE /api/v1/orgs/:org/teams/:team/members/:handle": administers(204, async () => {
+    await json("PUT", "/api/v1/orgs/acme/teams/core/members/ada", owner)
+    return "/api/v1/orgs/acme/teams/core/members/ada"
+  }),
+
+  // Admins of the organization, and staff that looks.
+  ...Object.fromEntries(
+    ["domain-claims", "access-requests"].map((list) => [
+      `GET /api/v1/orgs/:org/${list}`,
+      { ...ofOrg(`/api/v1/orgs/acme/${list}`), who: [401, 404, 404, 403, 200, 200, 200] as Who }
+    ])
+  ),
+  "POST /api/v1/orgs/:org/domain-claims": administers(201, "/api/v1/orgs/acme/domain-claims", {
+    domain: "acme.example"
+  }),
+  "POST /api/v1/orgs/:org/domain-claims/:domain/verify": administers(
+    404,
+    "/api/v1/orgs/acme/domain-claims/none.example/verify"
+  ),
+  "DELETE /api/v1/orgs/:org/domain-claims/:domain": administers(204, async () => {
+    await json("POST", "/api/v1/orgs/acme/domain-claims", owner, { domain: "short-lived.example" })
+    return "/api/v1/orgs/acme/domain-claims/short-lived.example"
+  }),
+  "GET /api/v1/user/domain-org": {
+    ...mine("/api/v1/user/domain-org", "user:profile"),
+    who: [401, 403, 200, 200, 200, 200, 200]
+  },
+  // Nobody holds the domain of these people.
+  "POST /api/v1/user/domain-org/request-access": {
+    who: [401, 403, 404, 404, 404, 404, 404],
+    scopes: { "user:profile": 404 },
+    staffTokens: [403, 404],
+    path: () => "/api/v1/user/domain-org/request-access"
+  },
 
   "GET /api/v1/search": { ...anyone(200, "/api/v1/search"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
   "GET /api/v1/agents": { ...anyone(200, "/api/v1/agents"), scopes: { "agent:read": 200 }, staffTokens: [403, 200] },
   "GET /api/v1/agents/:ns/:name": readsSecret(() => secretAgent),
+  "GET /api/v1/agents/:ns/:name/resolve": readsSecret(() => `${secretAgent}/resolve?range=^1`),
   "GET /api/v1/agents/:ns/:name/versions": readsSecret(() => `${secretAgent}/versions`),
   "GET /api/v1/agents/:ns/:name/versions/:version": readsSecret(() => `${secretAgent}/versions/1.0.0`),
   "GET /api/v1/agents/:ns/:name/versions/:version/events": readsSecret(() => `${secretAgent}/versions/1.0.0/events`),
@@ -303,6 +461,18 @@ const rows: Readonly<Record<string, Row>> = {
     await json("POST", `${path}/retire`, owner)
     return `${path}/restore`
   }),
+  // A name that is taken: 409 to those who may fork to there. A token reads the private source with agent:read only.
+  "POST /api/v1/agents/:ns/:name/fork": {
+    who: [401, 403, 404, 409, 409, 409, 404],
+    scopes: { "agent:publish": 404 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/fork`,
+    body: () => ({ namespace: "acme", name: "open" })
+  },
+  "POST /api/v1/agents/:ns/:name/transfer": {
+    ...managesFresh(200, async (path) => `${path}/transfer`),
+    body: () => ({ namespace: "acme", name: `moved-${fresh++}` })
+  },
   "DELETE /api/v1/agents/:ns/:name": managesFresh(204, async (path) => path),
 
   "GET /api/v1/user/dependency-alerts": mine("/api/v1/user/dependency-alerts", "user:profile"),
@@ -310,6 +480,31 @@ const rows: Readonly<Record<string, Row>> = {
   "GET /api/v1/mcp-servers/scan": readsSecret(
     () => "/api/v1/mcp-servers/scan?ecosystem=npm&package=secret-mcp&version=1.0.0"
   ),
+  "GET /api/v1/log/checkpoint": anyone(200, "/api/v1/log/checkpoint"),
+  // The log is everyone's: no credential opens more of it, and none is needed.
+  "GET /api/v1/log/tile/:level/:n": anyone(404, "/api/v1/log/tile/0/999"),
+  "GET /api/v1/log/tile/:level/:x/:n": anyone(200, "/api/v1/log/tile/entries/000.p/1"),
+  "GET /api/v1/log/tile/:level/:x/:n/:width": anyone(404, "/api/v1/log/tile/0/x999/999.p/1"),
+  "GET /api/v1/log/proof/consistency": anyone(200, "/api/v1/log/proof/consistency?first=0&second=1"),
+  "GET /api/v1/log/proof/inclusion": readsSecret(() => "/api/v1/log/proof/inclusion?ref=acme/secret@1.0.0"),
+  "GET /api/v1/agents/:ns/:name/grants": {
+    ...managesSecret(200, () => `${secretAgent}/grants`),
+    who: [401, 404, 404, 404, 200, 200, 404]
+  },
+  "PUT /api/v1/agents/:ns/:name/grants/people/:handle": managesSecret(200, () => `${secretAgent}/grants/people/max`, {
+    level: "read"
+  }),
+  "DELETE /api/v1/agents/:ns/:name/grants/people/:handle": managesSecret(204, async () => {
+    await json("PUT", `${secretAgent}/grants/people/max`, owner, { level: "read" })
+    return `${secretAgent}/grants/people/max`
+  }),
+  "PUT /api/v1/agents/:ns/:name/grants/teams/:team": managesSecret(200, () => `${secretAgent}/grants/teams/core`, {
+    level: "read"
+  }),
+  "DELETE /api/v1/agents/:ns/:name/grants/teams/:team": managesSecret(204, async () => {
+    await json("PUT", `${secretAgent}/grants/teams/core`, owner, { level: "read" })
+    return `${secretAgent}/grants/teams/core`
+  }),
 
   "GET /api/v1/user/installs": mine("/api/v1/user/installs", "user:profile"),
   // A private agent is read with agent:read only, also to install or star it.
@@ -350,6 +545,101 @@ const rows: Readonly<Record<string, Row>> = {
     path: () => "/api/v1/review/acme/secret/1.0.0",
     body: () => ({ decision: "publish", reason: "For the table." })
   },
+  // A published version waits for no decision.
+  "GET /api/v1/review/:ns/:name/:version": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0"
+  },
+  "GET /api/v1/review/:ns/:name/:version/archive": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0/archive"
+  },
+  "POST /api/v1/review/:ns/:name/:version/claim": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0/claim"
+  },
+  "DELETE /api/v1/review/:ns/:name/:version/claim": {
+    who: [401, 403, 403, 403, 403, 403, 409],
+    staffTokens: [403, 409],
+    path: () => "/api/v1/review/acme/secret/1.0.0/claim"
+  },
+  "GET /api/v1/user/held-versions": mine("/api/v1/user/held-versions", "agent:read"),
+  // One that is not held: 409 to those who publish.
+  "POST /api/v1/agents/:ns/:name/versions/:version/dispute": {
+    who: [401, 403, 404, 409, 409, 409, 404],
+    scopes: { "agent:publish": 409 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/versions/1.0.0/dispute`,
+    body: () => ({ reason: "For the table." })
+  },
+
+  "GET /api/v1/advisories": {
+    ...anyone(200, "/api/v1/advisories"),
+    scopes: { "agent:read": 200 },
+    staffTokens: [403, 200]
+  },
+  // A draft: read by staff in a session and by those who manage the agent.
+  "GET /api/v1/advisories/:id": {
+    who: [404, 404, 404, 404, 200, 200, 200],
+    scopes: { "agent:read": 200 },
+    staffTokens: [403, 404],
+    path: draftAdvisory
+  },
+  "POST /api/v1/agents/:ns/:name/advisories": {
+    who: [401, 403, 404, 404, 201, 201, 201],
+    scopes: { "agent:manage": 201 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/advisories`,
+    body: () => advisory
+  },
+  "PATCH /api/v1/advisories/:id": {
+    who: [401, 403, 404, 404, 200, 200, 200],
+    scopes: { "agent:manage": 200 },
+    staffTokens: [403, 404],
+    path: draftAdvisory,
+    body: () => ({ details: "For the table." })
+  },
+  "POST /api/v1/advisories/:id/publish": staffChanges(200, async () => `${await draftAdvisory()}/publish`),
+  "POST /api/v1/advisories/:id/withdraw": {
+    who: [401, 403, 404, 404, 200, 200, 200],
+    scopes: { "agent:manage": 200 },
+    staffTokens: [403, 404],
+    path: async () => `${await draftAdvisory()}/withdraw`,
+    body: () => ({ reason: "For the table." })
+  },
+  "GET /api/v1/agents/:ns/:name/versions/:version/rescans": readsSecret(() => `${secretAgent}/versions/1.0.0/rescans`),
+
+  // A version that is not there: 422 to those who may read the agent, and so report it.
+  "POST /api/v1/agents/:ns/:name/abuse-reports": {
+    who: [401, 403, 404, 422, 422, 422, 404],
+    scopes: { "user:profile": 404 },
+    staffTokens: [403, 404],
+    path: () => `${secretAgent}/abuse-reports`,
+    body: () => ({ version: "9.9.9", category: "other", text: "For the table." })
+  },
+  "GET /api/v1/user/abuse-reports": mine("/api/v1/user/abuse-reports", "user:profile"),
+  "GET /api/v1/platform/abuse-reports": staffReads("/api/v1/platform/abuse-reports"),
+  "POST /api/v1/platform/abuse-reports/:id/triage": staffChanges(404, () => `${noReport}/triage`, {
+    reason: "For the table."
+  }),
+  "POST /api/v1/platform/abuse-reports/:id/resolve": staffChanges(404, () => `${noReport}/resolve`, {
+    resolution: "dismissed",
+    reason: "For the table."
+  }),
+
+  "POST /api/v1/platform/ruleset-releases": staffChanges(201, () => "/api/v1/platform/ruleset-releases", {
+    notes: "For the table."
+  }),
+  "GET /api/v1/platform/ruleset-releases": staffReads("/api/v1/platform/ruleset-releases"),
+  "GET /api/v1/platform/ruleset-releases/:id": {
+    who: [401, 403, 403, 403, 403, 403, 404],
+    staffTokens: [404, 404],
+    path: () => "/api/v1/platform/ruleset-releases/rsr_01JD8K2Z4W5X6Y7Z8A9B0C1D2E"
+  },
+
   // A blocked version stays blocked.
   ...Object.fromEntries(
     ["quarantine", "release", "block"].map((action) => [
@@ -471,8 +761,8 @@ const expectations = (
     ["anonymous", anonymous, nobody],
     ["wrong token", bearer("qat_wrong"), row.strangers?.[0] ?? 401],
     ["enrolment token", { headers: { authorization: `Enrolment ${openEnrolment}` } }, row.strangers?.[1] ?? 401],
-    ["owner without CSRF token", cookie(owner), reads ? asOwner : 403],
-    ["staff without CSRF token", cookie(stack.staff), reads ? asStaff : 403],
+    ["owner without CSRF token", cookie(owner), reads || row.csrf === false ? asOwner : 403],
+    ["staff without CSRF token", cookie(stack.staff), reads || row.csrf === false ? asStaff : 403],
     ...all.map(
       (scope) =>
         [
@@ -491,6 +781,156 @@ const expectations = (
     ["staff", session(stack.staff), asStaff]
   ]
 }
+
+it("every problem of the contract has the page that its type names", async () => {
+  const document = await (await fetch(`${stack.urls[0]}/openapi.json`)).text()
+  const types = [...new Set(document.match(/\/problems\/[a-z-]+/g))]
+  expect(types.length).toBeGreaterThan(30)
+  for (const type of types) {
+    const page = await fetch(`${stack.urls[0]}${type}`)
+    expect(page.status, type).toBe(200)
+    expect(await page.text()).toContain(`<code>${type.slice("/problems/".length)}</code>`)
+  }
+  expect(await (await fetch(`${stack.urls[0]}/problems`)).text()).toContain(types[0])
+})
+
+describe("scopes of a token", () => {
+  type Request = readonly [status: number, method: string, path: string, body?: unknown]
+  /** With `scope` alone each request is answered as told; with every scope but that one each is 403. */
+  const allows = async (person: Person, scope: Scope, requests: ReadonlyArray<Request>) => {
+    const alone = bearer(await token(person, [scope]))
+    const without = bearer(
+      await token(
+        person,
+        all.filter((other) => other !== scope)
+      )
+    )
+    for (const [status, method, path, body] of requests) {
+      const refused = await send(method, path, body, without)
+      expect(refused, `${method} ${path} without ${scope}`).toMatchObject({
+        status: 403,
+        problem: { type: "/problems/forbidden", required: expect.arrayContaining([scope]) }
+      })
+      const answer = await send(method, path, body, alone)
+      expect(answer, `${method} ${path} with ${scope} alone`).toMatchObject({ status })
+    }
+  }
+
+  it("[AUTH-008] agent:read reads agents, versions, reports, search", async () => {
+    await allows(owner, "agent:read", [
+      [200, "GET", "/api/v1/agents?namespace=acme"],
+      [200, "GET", secretAgent],
+      [200, "GET", `${secretAgent}/stats`],
+      [200, "GET", `${secretAgent}/versions`],
+      [200, "GET", `${secretAgent}/versions/1.0.0`],
+      [200, "GET", `${secretAgent}/versions/1.0.0/events`],
+      [200, "GET", `${secretAgent}/versions/1.0.0/report`],
+      [200, "GET", `${secretAgent}/versions/1.0.0/attestation`],
+      [200, "GET", `${secretAgent}/archives/${digest}`],
+      [200, "GET", "/api/v1/search?q=secret"]
+    ])
+  })
+
+  it("[AUTH-009] agent:publish creates agents and submits versions", async () => {
+    await allows(owner, "agent:publish", [
+      [201, "POST", "/api/v1/agents", { namespace: "acme", name: "by-token" }],
+      [202, "POST", "/api/v1/agents/acme/by-token/versions", form(archiveOf(scriptedAgent("acme/by-token", "1.0.0")))]
+    ])
+  })
+
+  it("[AUTH-010] agent:manage allows public and private, retire, restore, delete", async () => {
+    const path = "/api/v1/agents/acme/managed-by-token"
+    await json("POST", "/api/v1/agents", owner, { namespace: "acme", name: "managed-by-token" })
+    await allows(owner, "agent:manage", [
+      [200, "PATCH", path, { visibility: "private" }],
+      [200, "PATCH", path, { visibility: "public" }],
+      [200, "POST", `${path}/retire`],
+      [200, "POST", `${path}/restore`],
+      [204, "DELETE", path]
+    ])
+  })
+
+  it("user:profile allows own settings, tokens, sessions and account installs", async () => {
+    await publish(stack, owner, scriptedAgent("acme/installed-by-token", "1.0.0"))
+    const install = "/api/v1/user/installs/acme/installed-by-token"
+    const ids = async (path: string) =>
+      ((await (await fetch(`${stack.urls[0]}${path}`, cookie(other))).json()) as { items: Array<{ id: string }> }).items
+    await token(other, ["agent:read"])
+    await stack.person("otto")
+    const [{ id: oldToken }] = await ids("/api/v1/user/tokens")
+    const [{ id: newestSession }] = await ids("/api/v1/user/sessions")
+    await allows(other, "user:profile", [
+      [200, "GET", "/api/v1/user"],
+      [200, "GET", "/api/v1/user/tokens"],
+      [204, "DELETE", `/api/v1/user/tokens/${oldToken}`],
+      [200, "GET", "/api/v1/user/sessions"],
+      [204, "DELETE", `/api/v1/user/sessions/${newestSession}`],
+      [200, "PUT", install, { version: "1.0.0", acceptCapabilities: ["filesystem.read:**", "filesystem.write:**"] }],
+      [200, "GET", "/api/v1/user/installs"],
+      [204, "DELETE", install],
+      [204, "PUT", "/api/v1/user/stars/acme/installed-by-token"],
+      [204, "DELETE", "/api/v1/user/stars/acme/installed-by-token"]
+    ])
+  })
+
+  it("[AUTH-013] org:admin allows organization members, teams, settings", async () => {
+    const org = "/api/v1/orgs/acme"
+    await allows(owner, "org:admin", [
+      [200, "GET", org],
+      [200, "PATCH", org, { displayName: "Acme" }],
+      [200, "GET", `${org}/members`],
+      [200, "PUT", `${org}/members/max`, { role: "member" }],
+      [201, "POST", `${org}/teams`, { name: "by-token" }],
+      [200, "GET", `${org}/teams`],
+      [200, "GET", `${org}/teams/by-token`],
+      [200, "PATCH", `${org}/teams/by-token`, { description: "Made by a token" }],
+      [200, "PUT", `${org}/teams/by-token/members/max`],
+      [200, "GET", `${org}/teams/by-token/members`],
+      [204, "DELETE", `${org}/teams/by-token/members/max`],
+      [204, "DELETE", `${org}/teams/by-token`],
+      [204, "DELETE", `${org}/members/max`]
+    ])
+  })
+
+  it("[AUTH-014] review:act allows review queue decisions", async () => {
+    const { id } = await publish(stack, owner, scriptedAgent("acme/held", "1.0.0"))
+    await stack.sql((sql) => sql`UPDATE versions SET status = 'needs_review' WHERE id = ${id}`)
+    await allows(stack.staff, "review:act", [
+      [200, "GET", "/api/v1/review"],
+      [200, "POST", "/api/v1/review/acme/held/1.0.0", { decision: "publish", reason: "A false positive." }]
+    ])
+  })
+
+  it("[AUTH-015] audit:read allows the organization audit log and staff read routes", async () => {
+    await allows(owner, "audit:read", [[200, "GET", "/api/v1/orgs/acme/audit"]])
+    await allows(stack.staff, "audit:read", [
+      [200, "GET", "/api/v1/platform/audit"],
+      [200, "GET", "/api/v1/x/runs/staff/hosts"],
+      [200, "GET", "/api/v1/x/runs/staff/hosts/enrolments"],
+      [200, "GET", "/api/v1/x/runs/staff/model"]
+    ])
+    // The scope gives nobody a right that they have not.
+    const others = bearer(await token(other, ["audit:read"]))
+    expect((await send("GET", "/api/v1/platform/audit", undefined, others)).status).toBe(403)
+    expect((await send("GET", "/api/v1/orgs/acme/audit", undefined, others)).status).toBe(404)
+  })
+
+  it("[AUTH-016] run:read reads hosted runs; run:write starts, feeds, cancels them", async () => {
+    await publish(stack, owner, scriptedAgent("acme/runs-by-token", "1.0.0"))
+    await allows(other, "run:write", [
+      [201, "POST", "/api/v1/x/runs/inputs?name=fed.txt", new TextEncoder().encode("fed")],
+      [201, "POST", "/api/v1/x/runs/", { ...script1, ref: "acme/runs-by-token" }]
+    ])
+    const [{ id }] = (await stack.call<{ items: ReadonlyArray<Run> }>(other, "GET", "/api/v1/x/runs/")).items
+    await allows(other, "run:write", [[200, "POST", `/api/v1/x/runs/${id}/cancel`]])
+    await allows(owner, "run:read", [
+      [200, "GET", "/api/v1/x/runs/"],
+      [200, "GET", `/api/v1/x/runs/${run.id}`],
+      [200, "GET", `/api/v1/x/runs/${run.id}/events`],
+      [200, "GET", `/api/v1/x/runs/${run.id}/outputs/output.tar`]
+    ])
+  })
+})
 
 describe("the authorization table", () => {
   it("has a row for every route of the contract and no other", () => {

@@ -261,7 +261,21 @@ describe("fields that do not fit", () => {
       ["/reason", "/version"],
       "staff"
     ],
-    ["POST", "/api/v1/review/bea/plain/1.0.0", { decision: "maybe" }, ["/decision", "/reason"], "staff"]
+    ["POST", "/api/v1/review/bea/plain/1.0.0", { decision: "maybe" }, ["/decision", "/reason"], "staff"],
+    ["POST", "/api/v1/agents/bea/plain/versions/1.0.0/dispute", { reason: "" }, ["/reason"]],
+    [
+      "POST",
+      "/api/v1/agents/bea/plain/advisories",
+      { severity: "grave", affected: "^1.0.0", patched: "one" },
+      ["/affected", "/patched", "/severity", "/summary"]
+    ],
+    [
+      "POST",
+      "/api/v1/agents/bea/plain/abuse-reports",
+      { version: "1", category: "rude", text: "" },
+      ["/category", "/text", "/version"]
+    ],
+    ["POST", "/api/v1/platform/ruleset-releases", { notes: 1 }, ["/notes"], "staff"]
   ]
 
   it("[ERR-002] each wrong field of a body is named by its pointer", async () => {
@@ -310,6 +324,59 @@ describe("fields that do not fit", () => {
     expect(await read("limit=100000&offset=-5")).toMatchObject({ limit: 100, offset: 0 })
     expect(await read("limit=0&offset=10001")).toMatchObject({ limit: 20, offset: 10_000 })
     expect(await read("limit=-3")).toMatchObject({ limit: 20 })
+  })
+})
+
+describe("lists that are read in parts", () => {
+  it("[PAGE-002] have the default and the ceiling of limit in the OpenAPI document, and keep to them", async () => {
+    interface Operation {
+      readonly parameters?: ReadonlyArray<{ readonly name: string; readonly schema: { readonly description?: string } }>
+    }
+    const { paths } = await stack.call<{ paths: Record<string, { readonly get?: Operation }> }>(
+      null,
+      "GET",
+      "/openapi.json"
+    )
+    const documented = Object.entries(paths).flatMap(([path, { get }]) => {
+      const limit = get?.parameters?.find(({ name }) => name === "limit")
+      if (limit === undefined) return []
+      const said = /^1 to (\d+), clamped; default (\d+)$/.exec(limit.schema.description ?? "")
+      expect(said, `${path}: ${limit.schema.description}`).not.toBe(null)
+      return [{ path, most: Number(said![1]), standard: Number(said![2]) }]
+    })
+    // Long lists of what is read by cursor: a page says its limit by its length.
+    const org = await stack.person("orla")
+    await stack.org("lists", org)
+    for (const path of ["/api/v1/orgs/lists/credits", "/api/v1/credits"]) await stack.call(org, "GET", path)
+    await stack.sql(
+      (sql) => sql`
+        INSERT INTO ledger_lines (payer, reason, subject, balance_delta, held_delta)
+        SELECT payer, 'grant', payer || n, 0, 0
+        FROM (SELECT DISTINCT payer FROM ledger_lines) payers, generate_series(1, 250) n`
+    )
+    await stack.sql(
+      (sql) => sql`
+        INSERT INTO audit_entries (id, at, actor_type, actor_id, action, target, org, detail)
+        SELECT 'aud_' || n, now(), 'system', 'test', 'test', 'lists', 'lists', '{}' FROM generate_series(1, 250) n`
+    )
+    const lengthOf = async (path: string, query: string) => {
+      const address = path.replace("{org}", "lists").replace("{ns}", "bea").replace("{name}", "plain")
+      const page = await stack.call(org, "GET", `${address}?${query}`)
+      return (page.limit ?? (page.items ?? page.lines).length) as number
+    }
+    for (const path of [
+      "/api/v1/agents",
+      "/api/v1/agents/{ns}/{name}/versions",
+      "/api/v1/credits",
+      "/api/v1/orgs/{org}/audit",
+      "/api/v1/orgs/{org}/credits",
+      "/api/v1/search",
+      "/api/v1/user/installs"
+    ]) {
+      const { most, standard } = documented.find((one) => one.path === path)!
+      expect([path, await lengthOf(path, ""), await lengthOf(path, "limit=0")]).toEqual([path, standard, standard])
+      expect([path, await lengthOf(path, "limit=100000")]).toEqual([path, most])
+    }
   })
 })
 

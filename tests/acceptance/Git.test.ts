@@ -3,9 +3,18 @@ import type { AgentVersion } from "@quickagents/schema"
 import { packDirectory } from "@quickagents/archive"
 import { Settings } from "@quickagents/platform"
 import { Effect } from "effect"
-import { execFile } from "node:child_process"
+import { execFile, execFileSync, spawn } from "node:child_process"
 import { createHash, randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { request as httpRequest } from "node:http"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -137,6 +146,47 @@ const unpacked = (archive: Uint8Array) => {
   return files
 }
 
+/** OpenSSH from an address of its own, since keys are counted by address, with these keys and the registry's host key. */
+const sshOptions = (from: string, ...keys: ReadonlyArray<string>) => {
+  const hosts = `UserKnownHostsFile=${join(desk, "known_hosts")}`
+  const options = [`BindAddress=${from}`, hosts, "StrictHostKeyChecking=yes", "BatchMode=yes", "IdentitiesOnly=yes"]
+  return ["-F", "none", ...options.flatMap((option) => ["-o", option]), ...keys.flatMap((key) => ["-i", key])]
+}
+/** Git by SSH with one key. */
+const keyed =
+  (from: string, key: string, more: ReadonlyArray<string> = []) =>
+  (directory: string, ...args: ReadonlyArray<string>) =>
+    git(directory, "-c", `core.sshCommand=ssh ${[...sshOptions(from, key), ...more].join(" ")}`, ...args)
+const sshAddress = (path: string, node = 0) => `ssh://git@127.0.0.1:${stack.sshPorts[node]}/${path}.git`
+const sshArguments = (options: ReadonlyArray<string>, ...command: ReadonlyArray<string>) => [
+  ...options,
+  "-p",
+  String(stack.sshPorts[0]),
+  "git@127.0.0.1",
+  ...command
+]
+const ssh = (options: ReadonlyArray<string>, ...command: ReadonlyArray<string>) =>
+  new Promise<Ended>((resolve) => {
+    const child = execFile(
+      "ssh",
+      sshArguments(options, ...command),
+      { env: { PATH: process.env["PATH"] } },
+      (_, output, said) => resolve({ code: child.exitCode ?? 1, output, said })
+    )
+    child.stdin?.end()
+  })
+const newKey = (type: "ed25519" | "ecdsa" | "rsa" = "ed25519") => {
+  const path = join(desk, `key-${++folders}`)
+  const options = `-q -t ${type}${type === "rsa" ? " -b 2048" : ""} -C desk -f`
+  execFileSync("ssh-keygen", [...options.split(" "), path, "-N", ""])
+  return path
+}
+const addKey = (who: Person, key: string) =>
+  stack.call<{ id: string; lastUsedAt: string | null }>(who, "POST", "/api/v1/user/keys", {
+    title: "desk",
+    key: readFileSync(`${key}.pub`, "utf8")
+  })
+
 describe("git over HTTP", () => {
   it("[AGENT-002] a version is accepted by upload and by git tag: the tag publishes exactly the files of its commit", async () => {
     const here = await newAgent("tagged")
@@ -160,7 +210,7 @@ describe("git over HTTP", () => {
     expect(version, JSON.stringify(version.holding)).toMatchObject({
       status: "published",
       signed: true,
-      source: { kind: "git", commit: id },
+      source: { kind: "git", commit: id, url: "/git/olli/tagged.git" },
       submittedBy: "olli"
     })
     const answer = await stack.request(null, "GET", version.archive.href)
@@ -474,3 +524,319 @@ describe("git over HTTP", () => {
       )
   })
 })
+
+describe("commits of a version that is withheld", () => {
+  it("are fetched by nobody while it is blocked or quarantined, nor is history on top of them", async () => {
+    const here = await newAgent("withheld")
+    const clean = await commit(here, scriptedAgent("olli/withheld", "1.0.0"))
+    await sound(here, "tag", "v1.0.0")
+    await sound(here, "push", "origin", "HEAD:refs/heads/main", "v1.0.0", "HEAD:refs/heads/clean")
+    const bad = await commit(here, { ...scriptedAgent("olli/withheld", "1.1.0"), "bad.md": "Bad\n" })
+    await sound(here, "tag", "-a", "-m", "Bad", "v1.1.0")
+    const top = await commit(here, { "top.md": "On top\n" })
+    await sound(here, "push", "origin", "HEAD:refs/heads/main", "v1.1.0", "HEAD:refs/heads/other")
+    await until(
+      () => versionOf("withheld", "1.1.0"),
+      ({ status }) => status === "published"
+    )
+    const moderate = (action: string) =>
+      stack.call(stack.staff, "POST", `/api/v1/platform/agents/olli/withheld/${action}`, {
+        version: "1.1.0",
+        reason: "A test."
+      })
+    const url = address("olli/withheld", null)
+    const refs = async () =>
+      (await sound(desk, "ls-remote", url)).output
+        .split("\n")
+        .map((line) => line.split("\t")[1])
+        .filter((ref) => ref !== undefined)
+    const everything = [
+      "HEAD",
+      "refs/heads/clean",
+      "refs/heads/main",
+      "refs/heads/other",
+      "refs/tags/v1.0.0",
+      "refs/tags/v1.1.0",
+      "refs/tags/v1.1.0^{}"
+    ]
+    const fetched = async (id: string, version: number) => {
+      const into = folder()
+      await sound(desk, "init", "--quiet", into)
+      return (await git(into, "-c", `protocol.version=${version}`, "fetch", "--quiet", url, id)).code === 0
+    }
+    expect(await refs()).toEqual(everything)
+    expect(await fetched(bad, 2)).toBe(true)
+
+    await moderate("quarantine")
+    expect(await refs()).toEqual(["refs/heads/clean", "refs/tags/v1.0.0"])
+    await moderate("release")
+    expect(await refs()).toEqual(everything)
+
+    await moderate("block")
+    expect(await refs()).toEqual(["refs/heads/clean", "refs/tags/v1.0.0"])
+    const blob = (await sound(here, "rev-parse", `${bad}:bad.md`)).output.trim()
+    for (const version of [0, 2]) {
+      for (const id of [bad, top, blob]) expect(await fetched(id, version), `${id} by version ${version}`).toBe(false)
+      expect(await fetched(clean, version)).toBe(true)
+    }
+    // What is not withheld is cloned as before, also by those who ask for a part of it.
+    for (const options of [["--depth=1"], ["--filter=blob:none"]]) {
+      const { directory } = await clone(url, "--branch=clean", ...options)
+      expect(existsSync(join(directory, "AGENT.md"))).toBe(true)
+    }
+    // Its author hears of it at the next push, and mends it by rewriting the branch.
+    const told = await sound(here, "push", "origin", "HEAD:refs/heads/more")
+    expect(told.said).toContain(
+      `remote: refs/heads/more holds commit ${bad.slice(0, 12)} of a version that is withheld`
+    )
+    await sound(here, "push", "origin", ":refs/heads/more")
+    await sound(here, "reset", "--quiet", "--hard", clean)
+    await commit(here, { "good.md": "Good\n" })
+    await sound(here, "push", "--force", "origin", "HEAD:refs/heads/main")
+    expect(await refs()).toEqual(["HEAD", "refs/heads/clean", "refs/heads/main", "refs/tags/v1.0.0"])
+    expect(await fetched(bad, 2)).toBe(false)
+  })
+})
+
+const hasOpenSsh = (() => {
+  try {
+    execFileSync("ssh", ["-V"], { stdio: "ignore" })
+    return true
+  } catch {
+    return false
+  }
+})()
+
+describe.skipIf(!hasOpenSsh)(
+  `git over SSH${hasOpenSsh ? "" : " (OpenSSH's client is missing on this machine)"}`,
+  () => {
+    let key: string
+    const byKey = (directory: string, ...args: ReadonlyArray<string>) => keyed("127.0.0.2", key)(directory, ...args)
+    const soundByKey = async (directory: string, ...args: ReadonlyArray<string>) => {
+      const ended = await byKey(directory, ...args)
+      expect(ended.code, `git ${args.join(" ")}: ${ended.said}`).toBe(0)
+      return ended
+    }
+
+    beforeAll(async () => {
+      const hostKey = execFileSync("ssh-keygen", ["-y", "-f", join(stack.directory, "ssh_host_key")], {
+        encoding: "utf8"
+      })
+      for (const port of stack.sshPorts) appendFileSync(join(desk, "known_hosts"), `[127.0.0.1]:${port} ${hostKey}`)
+      key = newKey()
+      await addKey(await stack.person("olli"), key)
+    })
+
+    it("clones whole, shallow and partially, pushes, and a tag that is pushed becomes a published version", async () => {
+      await createAgent(stack, olli, "olli/keyed")
+      const here = folder()
+      await soundByKey(desk, "clone", "--quiet", sshAddress("olli/keyed"), here)
+      const id = await commit(here, scriptedAgent("olli/keyed", "1.0.0"))
+      await commit(here, { "noise.bin": randomBytes(5 * MiB) })
+      await sound(here, "tag", "v1.0.0", id)
+      const pushed = await soundByKey(here, "push", "origin", "HEAD:refs/heads/main", "v1.0.0")
+      expect(pushed.said).toContain("remote: olli/keyed@1.0.0 is submitted; its scan: http://")
+      const version = await until(
+        () => versionOf("keyed", "1.0.0"),
+        ({ status }) => status !== "scanning"
+      )
+      expect(version).toMatchObject({ status: "published", source: { kind: "git", commit: id }, submittedBy: "olli" })
+
+      for (const [version, ...options] of [["0"], ["2"], ["2", "--depth=1"], ["2", "--filter=blob:none"]]) {
+        const there = folder()
+        const url = sshAddress("olli/keyed").replace(/\.git$/, "")
+        await soundByKey(desk, "-c", `protocol.version=${version}`, "clone", "--quiet", ...options, url, there)
+        expect(readFileSync(join(there, "noise.bin")).length).toBe(5 * MiB)
+        const commits = (await sound(there, "log", "--format=%H")).output.trim().split("\n")
+        expect(commits).toHaveLength(options.includes("--depth=1") ? 1 : 2)
+      }
+      // Nothing to push is no push, and says so.
+      expect((await soundByKey(here, "push", "origin", "HEAD:refs/heads/main")).said).toContain("Everything up-to-date")
+      // Once it is blocked it is not given out here either, not even to its author.
+      await stack.call(stack.staff, "POST", "/api/v1/platform/agents/olli/keyed/block", {
+        version: "1.0.0",
+        reason: "A test."
+      })
+      const empty = folder()
+      await sound(desk, "init", "--quiet", empty)
+      const withheld = await byKey(empty, "-c", "protocol.version=2", "fetch", sshAddress("olli/keyed"), id)
+      expect(withheld.code).not.toBe(0)
+    })
+
+    it("refuses a push that cannot be taken with the reason, as over HTTP, and nothing moves", async () => {
+      await createAgent(stack, olli, "olli/keyed-strict")
+      const here = folder()
+      await soundByKey(desk, "clone", "--quiet", sshAddress("olli/keyed-strict"), here)
+      await commit(here, scriptedAgent("olli/keyed-strict", "1.0.0"))
+      await sound(here, "tag", "v2.0.0")
+      const wrong = await byKey(here, "push", "origin", "HEAD:refs/heads/main", "v2.0.0")
+      expect(wrong.code).not.toBe(0)
+      expect(wrong.said).toContain("remote: v2.0.0: agent.yaml says version 1.0.0. Tag and version must be the same.")
+      expect((await sound(desk, "ls-remote", address("olli/keyed-strict", null))).output).toBe("")
+      const manager = await stack.person("olli", ["agent:manage"])
+      await stack.call(manager, "POST", "/api/v1/agents/olli/keyed-strict/retire")
+      const retired = await byKey(here, "push", "origin", "HEAD:refs/heads/main")
+      expect(retired.said).toContain("olli/keyed-strict is retired and takes no push.")
+    })
+
+    it("knows whose key it is: what is not theirs is missing, an unverified address reads alone, a deleted key is nothing", async () => {
+      await newAgent("keyed-hidden", 0, "private")
+      await newAgent("keyed-open")
+      const ritasKey = newKey()
+      const rita = await stack.person("rita")
+      const added = await addKey(rita, ritasKey)
+      const asRita = keyed("127.0.0.3", ritasKey)
+      for (const path of ["olli/keyed-hidden", "olli/none", "none/none"]) {
+        const missing = await asRita(desk, "ls-remote", sshAddress(path))
+        expect(missing.code).not.toBe(0)
+        expect(missing.said).toContain("Repository not found.")
+      }
+      expect((await asRita(desk, "ls-remote", sshAddress("olli/keyed-open"))).code).toBe(0)
+      const here = folder()
+      await sound(desk, "init", "--quiet", here)
+      await commit(here, { "a.md": "a" })
+      const push = (path: string) => asRita(here, "push", sshAddress(path), "HEAD:refs/heads/main")
+      expect((await push("olli/keyed-open")).said).toContain("You may read olli/keyed-open, but not push to it.")
+
+      await stack.call(rita, "POST", "/api/v1/agents", { namespace: "rita", name: "own", visibility: "private" })
+      await stack.sql((sql) => sql`UPDATE accounts SET email_verified = false WHERE handle = 'rita'`)
+      expect((await push("rita/own")).said).toContain("Verify your email address before you push.")
+      expect((await asRita(desk, "ls-remote", sshAddress("rita/own"))).code).toBe(0)
+      await stack.sql((sql) => sql`UPDATE accounts SET email_verified = true WHERE handle = 'rita'`)
+      expect((await push("rita/own")).code).toBe(0)
+      const { lastUsedAt } = await stack.call<{ lastUsedAt: string | null }>(
+        rita,
+        "GET",
+        `/api/v1/user/keys/${added.id}`
+      )
+      expect(lastUsedAt).not.toBe(null)
+
+      await stack.call(rita, "DELETE", `/api/v1/user/keys/${added.id}`)
+      const gone = await asRita(desk, "ls-remote", sshAddress("olli/keyed-open"))
+      expect(gone.said).toContain("Permission denied (publickey)")
+      const unknown = await keyed("127.0.0.3", newKey())(desk, "ls-remote", sshAddress("olli/keyed-open"))
+      expect(unknown.said).toContain("Permission denied (publickey)")
+    })
+
+    it("[GIT-001] an SSH key is a credential of git only: it opens no shell, no command, no port and no route of the API", async () => {
+      const options = sshOptions("127.0.0.4", key)
+      const run = async (...command: ReadonlyArray<string>) => (await ssh(options, ...command)).code
+      expect(await run()).not.toBe(0)
+      const command = await ssh(options, "id")
+      expect(command).toMatchObject({ code: 1, output: "" })
+      expect(command.said).toContain("and nothing else.")
+      expect(await run("git-upload-pack '/olli/keyed.git'; id")).toBe(1)
+      expect(await run("git-upload-archive '/olli/keyed.git'")).toBe(1)
+      expect((await ssh([...options, "-s"], "sftp")).code).not.toBe(0)
+      const forwarded = await ssh([...options, "-W", new URL(stack.urls[0]).host])
+      expect(forwarded.said).toContain("administratively prohibited")
+      // As a credential of the API it is none, in whatever form.
+      const text = readFileSync(`${key}.pub`, "utf8").split(" ")[1]
+      const { items } = await stack.call<{ items: ReadonlyArray<{ id: string; fingerprint: string }> }>(
+        await stack.person("olli"),
+        "GET",
+        "/api/v1/user/keys"
+      )
+      for (const credential of [text, items[0].id, items[0].fingerprint]) {
+        for (const authorization of [`Bearer ${credential}`, `Basic ${btoa(`git:${credential}`)}`]) {
+          const answer = await fetch(`${stack.urls[0]}/api/v1/user`, { headers: { authorization } })
+          expect(answer.status).toBe(401)
+          const info = `${stack.urls[0]}/git/olli/keyed.git/info/refs?service=git-upload-pack`
+          expect((await fetch(info, { headers: { authorization } })).status).toBe(401)
+        }
+      }
+    })
+
+    it("takes keys of every type that can be added, and no signature by SHA-1", async () => {
+      const owner = await stack.person("olli")
+      for (const type of ["ecdsa", "rsa"] as const) {
+        const other = newKey(type)
+        await addKey(owner, other)
+        const { code, said } = await keyed("127.0.0.5", other)(desk, "ls-remote", sshAddress("olli/keyed"))
+        expect(code, said).toBe(0)
+        if (type === "rsa") {
+          const old = keyed("127.0.0.5", other, ["-o", "PubkeyAcceptedAlgorithms=ssh-rsa"])
+          expect((await old(desk, "ls-remote", sshAddress("olli/keyed"))).said).toContain("Permission denied")
+        }
+      }
+    })
+
+    it("keeps to the limits that HTTP keeps to: pushes of an hour, requests at once", async () => {
+      await createAgent(stack, olli, "olli/keyed-hasty")
+      await createAgent(stack, olli, "olli/keyed-calm")
+      const url = sshAddress("olli/keyed-hasty", 1)
+      const here = folder()
+      await sound(desk, "init", "--quiet", here)
+      await commit(here, scriptedAgent("olli/keyed-hasty", "1.0.0"))
+      for (let count = 0; count < pushesPerHour; count++)
+        await soundByKey(here, "push", url, `HEAD:refs/heads/branch-${count}`)
+      // Without anything to push it is none.
+      await soundByKey(here, "push", url, "HEAD:refs/heads/branch-0")
+      const refused = await byKey(here, "push", url, "HEAD:refs/heads/one-more")
+      expect(refused.code).not.toBe(0)
+      expect(refused.said).toContain(`A repository takes at most ${pushesPerHour} pushes in an hour.`)
+      const byHttp = await git(here, "push", address("olli/keyed-hasty", olli.token, 1), "HEAD:refs/heads/one-more")
+      expect(byHttp.said).toContain("429")
+      expect((await soundByKey(here, "ls-remote", url)).output).not.toContain("one-more")
+
+      // Five of one repository at once: each waits for its client, which says nothing.
+      const crowd = Array.from({ length: 5 }, () => {
+        const child = spawn("ssh", sshArguments(sshOptions("127.0.0.6", key), "git-upload-pack 'olli/keyed'"), {
+          stdio: ["pipe", "pipe", "pipe"]
+        })
+        const ended = new Promise<string>((resolve) => {
+          let said = ""
+          child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()))
+          child.once("close", () => resolve(said))
+        })
+        const served = new Promise<string>((resolve) => child.stdout.once("data", () => resolve("served")))
+        return { child, ended, outcome: Promise.race([ended, served]) }
+      })
+      const outcomes = await Promise.all(crowd.map(({ outcome }) => outcome))
+      expect(outcomes.toSorted()).toEqual([
+        "Too many git requests at once; try again.\n",
+        ...Array.from({ length: 4 }, () => "served")
+      ])
+      expect((await soundByKey(desk, "ls-remote", sshAddress("olli/keyed-calm"))).code).toBe(0)
+      for (const { child } of crowd) child.kill()
+      await Promise.all(crowd.map(({ ended }) => ended))
+      await until(
+        () => byKey(desk, "ls-remote", sshAddress("olli/keyed")),
+        ({ code }) => code === 0,
+        10_000
+      )
+    })
+
+    it("sends away an address that offers more keys in a minute than it may", async () => {
+      expect(Settings.table["limits.sshKeyOffersPerMin"].standard).toBe(60)
+      const strange = Array.from({ length: 45 }, (_, index) => {
+        const path = join(desk, `strange-${index}`)
+        const head = Buffer.from("0000000b7373682d6564323535313900000020", "hex")
+        writeFileSync(path, `ssh-ed25519 ${Buffer.concat([head, randomBytes(32)]).toString("base64")}\n`)
+        return path
+      })
+      // In whichever minutes they fall, more than sixty of them fall into one.
+      const said: Array<string> = []
+      for (let time = 0; time < 3; time++) said.push((await ssh(sshOptions("127.0.0.7", ...strange), "id")).said)
+      expect(said[0]).toContain("Permission denied (publickey)")
+      expect(said.filter((text) => /closed|reset/i.test(text)).length, said.join("\n")).toBeGreaterThan(0)
+      expect((await ssh(sshOptions("127.0.0.8", key), "id")).said).toContain("and nothing else.")
+    })
+
+    it("a push that is cut off leaves nothing behind", async () => {
+      await createAgent(stack, olli, "olli/keyed-cut")
+      const { id } = await stack.call<{ id: string }>(olli, "GET", "/api/v1/agents/olli/keyed-cut")
+      const objects = join(stack.directory, "git", `${id}.git`, "objects")
+      const arriving = async () =>
+        existsSync(objects) ? readdirSync(objects).filter((name) => name.startsWith("tmp_objdir-")) : []
+      const child = spawn("ssh", sshArguments(sshOptions("127.0.0.9", key), "git-receive-pack 'olli/keyed-cut.git'"))
+      child.stdout.resume()
+      const update = `${"0".repeat(40)} ${"1".repeat(40)} refs/heads/main\0report-status`
+      child.stdin.write(`${(update.length + 4).toString(16).padStart(4, "0")}${update}0000`)
+      child.stdin.write(Buffer.from("5041434b00000002000003e8", "hex"))
+      await until(arriving, (names) => names.length === 1, 10_000)
+      child.kill("SIGKILL")
+      await until(arriving, (names) => names.length === 0, 10_000)
+    })
+  }
+)

@@ -148,6 +148,25 @@ const events = async (
 }
 
 describe("what a deployment says of itself", () => {
+  it("[META-001] the REST API lives under /api/v1, and a route of it nowhere else", async () => {
+    const paths = new Set<string>()
+    HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => void paths.add(endpoint.path) })
+    const outside = [...paths].filter((path) => !path.startsWith("/api/v1/"))
+    expect(
+      outside.filter((path) => !/^\/(\.well-known|scim\/v2|sso\/:org|internal\/x\/:?\w+)(\/|$)/.test(path))
+    ).toEqual([])
+    for (const path of paths) {
+      const bare = path.replace(/^\/api\/v\d/, "").replace(/:\w+/g, "x")
+      if (path.startsWith("/api/v1/")) {
+        expect(await status(author, "GET", bare), bare).toBe("404 not-found")
+        expect(await status(author, "GET", `/api/v2${bare}`), bare).toBe("404 not-found")
+      }
+    }
+    expect(await status(null, "GET", "/api/v1/meta")).toBe("200")
+    for (const path of ["/healthz", "/readyz", "/metrics", "/.well-known/service/signing-keys.json"])
+      expect(await status(null, "GET", path)).toBe("200")
+  })
+
   it("[META-003] meta lists what is mounted and how to sign in", async () => {
     expect(await stack.call(null, "GET", "/api/v1/meta")).toMatchObject({
       extensions: ["runs"],

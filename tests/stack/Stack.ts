@@ -2,6 +2,7 @@
  * A whole deployment for tests, benchmarks and the faults script: real registry
  * nodes and sandbox hosts as processes of their own, on one database.
  */
+import { newSshHostKey } from "@quickagents/catalog"
 import { Accounts, layer as identity, Sessions, Tokens } from "@quickagents/identity"
 import { memberships, Orgs } from "@quickagents/orgs"
 import { Audit, Certificates, Database, Settings } from "@quickagents/platform"
@@ -116,9 +117,13 @@ const allScopes: ReadonlyArray<Scope> = [
 ]
 
 const generousLimits = {
+  // One reviewer is enough where review is not what a test is about.
+  SERVICE_REVIEW_FOUR_EYES: "",
   SERVICE_LIMITS_AUTHED_PER_HOUR: "10000000",
   SERVICE_LIMITS_AUTHED_BURST_PER_MIN: "10000000",
-  SERVICE_LIMITS_ANONYMOUS_PER_MIN: "10000000"
+  SERVICE_LIMITS_ANONYMOUS_PER_MIN: "10000000",
+  SERVICE_LIMITS_EDGE_AUTH_BURST: "10000000",
+  SERVICE_LIMITS_EDGE_GIT_BURST: "10000000"
 }
 
 /** Children of stacks that are not stopped yet: a test run that dies leaves none behind. */
@@ -141,16 +146,22 @@ export const startStack = async (options: StackOptions) => {
   const ca = await Effect.runPromise(Certificates.selfSignedCa("test authority"))
   writeFileSync(join(directory, "ca.pem"), ca.certificate)
   writeFileSync(join(directory, "ca.key"), ca.privateKey, { mode: 0o600 })
+  writeFileSync(join(directory, "ssh_host_key"), newSshHostKey(), { mode: 0o600 })
   mkdirSync(join(directory, "objects"))
   mkdirSync(join(directory, "logs"))
 
   const ports = await Promise.all(
-    Array.from({ length: options.nodes ?? 1 }, async () => ({ http: await freePort(), cluster: await freePort() }))
+    Array.from({ length: options.nodes ?? 1 }, async () => ({
+      http: await freePort(),
+      cluster: await freePort(),
+      ssh: await freePort()
+    }))
   )
   const shared = {
     DATABASE_URL: databaseUrl,
     SERVICE_OBJECTS_DIRECTORY: join(directory, "objects"),
     SERVICE_GIT_DIRECTORY: join(directory, "git"),
+    SERVICE_GIT_SSH_HOST_KEY: join(directory, "ssh_host_key"),
     SERVICE_KEYS_SEALING_KEY: randomBytes(32).toString("base64"),
     SERVICE_KEYS_SIGNING_KEY: randomBytes(32).toString("base64"),
     SERVICE_CA_CERTIFICATE: join(directory, "ca.pem"),
@@ -160,7 +171,7 @@ export const startStack = async (options: StackOptions) => {
     ...options.settings
   }
   const nodes = ports.map(
-    ({ cluster, http }, index) =>
+    ({ cluster, http, ssh }, index) =>
       new Child(
         `registry-${index}`,
         options.nodeEntry ?? join(root, "apps/registry/src/main.ts"),
@@ -168,6 +179,7 @@ export const startStack = async (options: StackOptions) => {
           ...shared,
           ...options.nodeSettings?.[index],
           SERVICE_PORT: String(http),
+          SERVICE_GIT_SSH_PORT: String(ssh),
           SERVICE_CLUSTER_ADDRESS: `127.0.0.1:${cluster}`
         },
         join(directory, `logs/registry-${index}.log`)
@@ -339,6 +351,8 @@ export const startStack = async (options: StackOptions) => {
     directory,
     databaseUrl,
     urls,
+    /** Ports of git over SSH, by node. */
+    sshPorts: ports.map(({ ssh }) => ssh),
     nodes,
     hosts,
     addHost,

@@ -1,1 +1,1 @@
-export { runCommand } from "./commands/Run.ts"
+export { commandLine } from "./CommandLine.ts"

@@ -1,10 +1,10 @@
 /** The REST API, the pages and the operations routes on one server. */
 import { AuthHttp, authentication, UserHttp } from "@quickagents/identity"
-import { CatalogHttp, GitHttp, McpPackagesHttp } from "@quickagents/catalog"
-import { OrgsHttp } from "@quickagents/orgs"
+import { CatalogHttp, GitTransports, GovernanceHttp, McpPackagesHttp } from "@quickagents/catalog"
+import { DomainsHttp, OrgsHttp, PlatformAuditHttp, TeamsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
 import { CreditsHttp, HostEnrolHttp, RunsHttp, RunsStatusHttp, StaffHostsHttp } from "@quickagents/runs"
-import { ScanHttp } from "@quickagents/scan"
+import { LogHttp, RulesetReleasesHttp, ScanHttp } from "@quickagents/scan"
 import { Api, CoreApi } from "@quickagents/schema"
 import { NodeHttpServer } from "@effect/platform-node"
 import { ByteSize, Effect, Layer } from "effect"
@@ -16,7 +16,21 @@ import { fileURLToPath } from "node:url"
 import { MetaHttp } from "./MetaHttp.ts"
 import { operations } from "./Operations.ts"
 
-const CoreHandlers = Layer.mergeAll(MetaHttp, AuthHttp, UserHttp, OrgsHttp, CatalogHttp, McpPackagesHttp, ScanHttp)
+const CoreHandlers = Layer.mergeAll(
+  MetaHttp,
+  AuthHttp,
+  UserHttp,
+  OrgsHttp,
+  TeamsHttp,
+  DomainsHttp,
+  PlatformAuditHttp,
+  CatalogHttp,
+  McpPackagesHttp,
+  GovernanceHttp,
+  ScanHttp,
+  RulesetReleasesHttp,
+  LogHttp
+)
 const RunsHandlers = Layer.mergeAll(CreditsHttp, RunsStatusHttp, RunsHttp, HostEnrolHttp, StaffHostsHttp)
 const Middlewares = Layer.mergeAll(authentication, Idempotency.layer)
 
@@ -68,7 +82,7 @@ const newServer = () => {
 export const HttpLive = Layer.unwrap(
   Effect.map(Settings.Settings, (settings) => {
     const routes = settings["service.extensions"].includes("runs") ? AllRoutes : CoreRoutes
-    return HttpRouter.serve(Layer.mergeAll(routes, GitHttp, Pages), { disableLogger: true }).pipe(
+    return HttpRouter.serve(Layer.mergeAll(routes, GitTransports, Pages), { disableLogger: true }).pipe(
       Layer.provide(NodeHttpServer.layer(newServer, { port: settings.port, host: settings["service.listen"] })),
       Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.mebibytes(1)))
     )

@@ -1,9 +1,9 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
-import { McpPackagesSql } from "@quickagents/catalog"
+import { copyForks, eraseDecommissioned, failUnfinishedForks, McpPackagesSql } from "@quickagents/catalog"
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
-import { mcpSweep, reattest, reconcileScans } from "@quickagents/scan"
+import { appendToLog, mcpSweep, reattest, reconcileScans, sweepRuleset } from "@quickagents/scan"
 import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
@@ -90,7 +90,12 @@ const McpSweep = Layer.unwrap(
 export const CoreJobs = Layer.mergeAll(
   Reattest,
   McpSweep,
+  watchdog("log.append", "2 seconds", appendToLog),
   job("scan.reconcile", minutely, reconcileScans),
+  watchdog("scan.ruleset_sweep", "5 seconds", sweepRuleset),
+  watchdog("forks.copy", "2 seconds", copyForks),
+  job("forks.fail_unfinished", minutely, failUnfinishedForks),
+  job("orgs.erase_decommissioned", hourly, eraseDecommissioned),
   job("identity.sweep_sessions", hourly, sweepSessions),
   job("platform.sweep_rate_windows", hourly, sweepRateWindows),
   job("platform.sweep_idempotency_keys", hourly, Idempotency.sweepIdempotencyKeys),

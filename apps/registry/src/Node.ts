@@ -1,7 +1,26 @@
 /** A registry node: what it is made of, from the bottom up. */
-import { Agents, AgentsSql, Installs, migrations as catalogMigrations, Search, Versions } from "@quickagents/catalog"
-import { Accounts, layer as IdentityLive, migrations as identityMigrations } from "@quickagents/identity"
-import { memberships, migrations as orgsMigrations, Orgs } from "@quickagents/orgs"
+import {
+  AbuseReports,
+  Advisories,
+  Agents,
+  AgentsSql,
+  Forks,
+  Grants,
+  Installs,
+  migrations as catalogMigrations,
+  Reviews,
+  ReviewsSql,
+  Search,
+  Transfers,
+  Versions
+} from "@quickagents/catalog"
+import {
+  Accounts,
+  emailVerification,
+  layer as IdentityLive,
+  migrations as identityMigrations
+} from "@quickagents/identity"
+import { Domains, memberships, migrations as orgsMigrations, OrgLife, Orgs, Teams } from "@quickagents/orgs"
 import {
   Audit,
   Authority,
@@ -28,10 +47,14 @@ import {
 } from "@quickagents/runs"
 import {
   JudgeLive,
+  LogSql,
   migrations as scanMigrations,
+  RulesetReleases,
+  RulesetReleasesSql,
   ScanEntityLive,
   ScanStarterLive,
-  SigningKeys
+  SigningKeys,
+  TransparencyLog
 } from "@quickagents/scan"
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
@@ -60,6 +83,12 @@ const DatabaseLive = Layer.unwrap(
   )
 )
 
+/**
+ * Before the first entry: what a daily job makes is missing where nobody was there for a month, and a
+ * month whose entries stand in no partition of their own could never be dropped.
+ */
+const AuditPartitions = Layer.effectDiscard(Audit.maintainAuditPartitions(0))
+
 /** What every capability needs. */
 const Platform = Layer.mergeAll(
   Audit.Audit.layer,
@@ -69,18 +98,38 @@ const Platform = Layer.mergeAll(
   ObjectStoreLive,
   KeyServiceLive
 ).pipe(
+  Layer.provideMerge(AuditPartitions),
   Layer.provideMerge(DatabaseLive),
   Layer.provideMerge(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
 )
 
-const Identity = Layer.mergeAll(Orgs.layer).pipe(Layer.provideMerge(IdentityLive), Layer.provideMerge(memberships))
+const Identity = Layer.mergeAll(Orgs.layer, OrgLife.layer, Teams.layer, Domains.layer, emailVerification).pipe(
+  Layer.provideMerge(IdentityLive),
+  Layer.provideMerge(memberships)
+)
 
-const Catalog = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pipe(
+const Catalog = Layer.mergeAll(
+  Reviews.layer,
+  Installs.layer,
+  Grants.layer,
+  Search.layer,
+  Advisories.layer,
+  AbuseReports.layer,
+  Forks.layer,
+  Transfers.layer
+).pipe(
+  Layer.provideMerge(Layer.mergeAll(Versions.layer, ReviewsSql.layer)),
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive))
 )
 
-const Scan = Layer.mergeAll(SigningKeys.layer, JudgeLive)
+const Scan = Layer.mergeAll(
+  SigningKeys.layer,
+  JudgeLive,
+  Layer.provideMerge(RulesetReleases.layer, RulesetReleasesSql.layer)
+)
+
+const Log = TransparencyLog.layer.pipe(Layer.provideMerge(LogSql.layer))
 
 const RunsServices = Layer.mergeAll(Runs.layer, Hosts.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, RunModel.layer, HostTransport.layer)),
@@ -95,6 +144,7 @@ const ProviderUnchanged = Layer.effectDiscard(Effect.flatMap(Accounts, (accounts
 /** Everything a node does: it serves, it takes its share of the entities, it runs its share of the jobs. */
 export const RegistryNode = Layer.mergeAll(HttpLive, Entities, HostKeeper, CoreJobs, RunJobs, ProviderUnchanged).pipe(
   Layer.provide(RunsServices),
+  Layer.provide(Log),
   Layer.provide(Catalog),
   Layer.provide(Scan),
   Layer.provide(ClusterLive),

@@ -41,11 +41,11 @@ interface ProblemPage {
 /** Read off the problem classes themselves, so that no slug is without its page. */
 const problems: ReadonlyArray<ProblemPage> = Object.values(Contract).flatMap((value) => {
   if (typeof value !== "function" || !Schema.isSchema(value) || !("fields" in value)) return []
-  const fields = value.fields as Record<
-    string,
-    { readonly literal?: unknown; readonly schema?: { readonly literal?: unknown } }
-  >
-  const literal = (name: string) => fields[name]?.literal ?? fields[name]?.schema?.literal
+  const fields = value.fields as Readonly<Record<string, Schema.Top | undefined>>
+  const literal = (name: string) => {
+    const ast = fields[name]?.ast
+    return ast?._tag === "Literal" ? ast.literal : undefined
+  }
   const [type, title, status] = [literal("type"), literal("title"), literal("status")]
   return typeof type === "string" &&
     type.startsWith("/problems/") &&

@@ -49,11 +49,15 @@ describe("a package directory", () => {
 
   it.effect("keeps what makes a file executable, and nothing else of its rights", () =>
     Effect.gen(function* () {
-      const directory = yield* aDirectory({ "agent.yaml": manifest, "run.sh": "#!/bin/sh\n" })
+      const directory = yield* aDirectory({
+        "AGENT.md": "Be brief.",
+        "agent.yaml": manifest,
+        "run.sh": "#!/bin/sh\n"
+      })
       chmodSync(join(directory, "run.sh"), 0o4711)
       const { archive } = yield* packDirectory(directory)
       const tar = gunzipSync(archive)
-      assert.strictEqual(tar.toString("latin1", 1024 + 100, 1024 + 107), "0000755")
+      assert.strictEqual(tar.toString("latin1", 2048 + 100, 2048 + 107), "0000755")
     }).pipe(Effect.scoped)
   )
 
@@ -61,6 +65,7 @@ describe("a package directory", () => {
     Effect.gen(function* () {
       const directory = yield* aDirectory({
         "agent.yaml": manifest,
+        "AGENT.md": "Be brief.",
         ".git/config": "x",
         ".env": "SECRET=1",
         "node_modules/left-pad/index.js": "x",
@@ -70,7 +75,7 @@ describe("a package directory", () => {
       const { files } = yield* packDirectory(directory)
       assert.deepStrictEqual(
         files.map(({ path }) => path),
-        ["agent.yaml", "docs/page.md"]
+        ["AGENT.md", "agent.yaml", "docs/page.md"]
       )
     }).pipe(Effect.scoped)
   )
@@ -83,6 +88,21 @@ describe("a package directory", () => {
       const [problem] = yield* problemsOf({ "agent.yaml": manifest.replace("1.0.0", "one") })
       assert.include(problem, "version")
       assert.isNotEmpty(yield* problemsOf({ "agent.yaml": "a: [" }))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is refused when it lacks a file that its manifest names, or breaks another rule of the gate", () =>
+    Effect.gen(function* () {
+      const rules = "output: { schema: out.json }\nsecrets: [{ name: KEY }, { name: KEY }]\n"
+      assert.deepStrictEqual(yield* problemsOf({ "agent.yaml": manifest + rules }), [
+        "agent.yaml:1: The instruction file AGENT.md is missing or is not UTF-8 text",
+        "agent.yaml:6: The output schema out.json is missing",
+        "agent.yaml:7: A secret is declared twice"
+      ])
+      const { remarks } = yield* packDirectory(
+        yield* aDirectory({ "agent.yaml": `${manifest}colour: red\n`, "AGENT.md": "Be brief." })
+      )
+      assert.match(remarks.join(), /^agent\.yaml:6: colour: /)
     }).pipe(Effect.scoped)
   )
 

@@ -11,6 +11,7 @@ import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { defaultArchiveLimits } from "./ArchiveLimits.ts"
 import { openPackage } from "./Package.ts"
+import { packageProblems } from "./PackageRules.ts"
 
 /** The directory cannot be published as it is; each problem is a sentence for its author. */
 export class PackageInvalid extends Schema.TaggedError<PackageInvalid>()("PackageInvalid", {
@@ -28,6 +29,8 @@ export interface PackedDirectory {
   /** Gzip tar. */
   readonly archive: Uint8Array<ArrayBuffer>
   readonly digest: Digest
+  /** What the registry will remark and take all the same; each a sentence. */
+  readonly remarks: ReadonlyArray<string>
 }
 
 const maxDepth = 32
@@ -117,11 +120,23 @@ export const packDirectory = Effect.fn("archive/packDirectory")(function* (
     })
   }
   const { digest, files, manifest, manifestSource } = opened.success
-  if (manifest === undefined) {
-    const found = manifestSource?.problems.map(
-      ({ line, message, path }) => `agent.yaml:${line}: ${path === "" ? "" : `${path}: `}${message}`
-    )
-    return yield* new PackageInvalid({ problems: found ?? ["there is no agent.yaml at its top, or it is not text"] })
+  if (manifestSource === undefined)
+    return yield* new PackageInvalid({ problems: ["there is no agent.yaml at its top, or it is not text"] })
+  const remarks = manifestSource.problems.map(
+    ({ line, message, path }) => `agent.yaml:${line}: ${path === "" ? "" : `${path}: `}${message}`
+  )
+  if (manifest === undefined) return yield* new PackageInvalid({ problems: remarks })
+  const broken = packageProblems(manifest, files)
+  if (broken.length > 0) {
+    return yield* new PackageInvalid({
+      problems: broken.map(({ message, path }) => `agent.yaml:${manifestSource.lineOf(path)}: ${message}`)
+    })
   }
-  return { manifest, files: files.map(({ bytes, path }) => ({ path, bytes: bytes.length })), archive, digest }
+  return {
+    manifest,
+    files: files.map(({ bytes, path }) => ({ path, bytes: bytes.length })),
+    archive,
+    digest,
+    remarks
+  }
 })

@@ -1,28 +1,54 @@
 /** Agents: names in a namespace, public or private. Spec: Other records; Registry core routes; Errors, registry core. */
-import { Orgs } from "@quickagents/orgs"
+import { holdOf, Orgs } from "@quickagents/orgs"
 import { Audit, Database, newId, Settings } from "@quickagents/platform"
 import {
   AgentInUse,
   AgentNotRetired,
   AgentRetired,
+  AgentUnscanned,
   BuiltinFirstParty,
   clamp,
   clampOffset,
   ConfirmName,
   Forbidden,
-  NameHeld,
-  NamespaceFull,
+  ForkStaysPrivate,
   NameTaken,
   NotFound,
-  PrivateAgentCap
+  PipelineSkipPersonal,
+  PipelineSkipPublic
 } from "@quickagents/schema"
-import type { Account, Agent, AgentStats, CreateAgent, Mode, PatchAgent } from "@quickagents/schema"
+import type {
+  NameHeld,
+  NamespaceFull,
+  PrivateAgentCap,
+  Validation,
+  Account,
+  Agent,
+  AgentStats,
+  CreateAgent,
+  Mode,
+  OrgDecommissioning,
+  PatchAgent
+} from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Standing } from "./AgentsPolicy.ts"
-import { canKnow, canManage, canRead } from "./AgentsPolicy.ts"
+import { agentPlaces } from "./AgentPlaces.ts"
+import { removeRemains } from "./AgentRemains.ts"
+import { canKnow, canManage, canRead, isUnsettled, readerOf, standingOf } from "./AgentsPolicy.ts"
 import type { AgentRow } from "./AgentsSql.ts"
-import { AgentsSql } from "./AgentsSql.ts"
+import { affecting, AgentsSql } from "./AgentsSql.ts"
+
+/** A public agent's name stays known when it goes; of a private one only its readers learn it. */
+const sourceOf = (row: AgentRow): Agent["forkedFrom"] => {
+  const [namespace = null, name = null] = (row.source ?? row.forkedAs)?.split("/") ?? []
+  return {
+    namespace,
+    name,
+    version: name === null ? null : row.forkedVersion,
+    available: row.source !== null
+  }
+}
 
 export const agentRecord = (row: AgentRow): Agent => ({
   id: row.id,
@@ -33,8 +59,22 @@ export const agentRecord = (row: AgentRow): Agent => ({
   builtin: row.builtin !== null,
   modes: row.modes ?? [],
   latestVersion: row.latestVersion,
+  ...affecting(row.advisories, row.latestVersion),
   retiredAt: row.retiredAt?.toISOString() ?? null,
   dependencyAlerts: row.dependencyAlerts,
+  forkedFrom: row.forkedFrom === null ? null : sourceOf(row),
+  forkCount: row.forkCount,
+  forkState: row.forkState,
+  forkDetail: row.forkDetail,
+  forkArchive:
+    row.forkArchive === null
+      ? null
+      : {
+          digest: row.forkArchive,
+          bytes: row.forkArchiveBytes!,
+          href: `/api/v1/agents/${row.namespace}/${row.name}/archives/${row.forkArchive}`
+        },
+  pipelineSkip: row.pipelineSkip,
   createdAt: row.createdAt.toISOString(),
   updatedAt: row.updatedAt.toISOString()
 })
@@ -46,6 +86,7 @@ export interface ListAgents {
   readonly q?: string | undefined
   readonly mode?: Mode | undefined
   readonly state?: "active" | "retired" | undefined
+  readonly forks?: "only" | "none" | undefined
   readonly sort?: "name" | "newest" | "installs" | "submitted" | undefined
   readonly offset?: number | undefined
   readonly limit?: number | undefined
@@ -54,6 +95,10 @@ export interface ListAgents {
 export interface SeenAgent {
   readonly agent: AgentRow
   readonly standing: Standing
+  /** The organization that owns it, in whose audit log its changes stand; null in a person's namespace. */
+  readonly org: string | null
+  /** Why it may not change now: its organization is read-only until it is erased. */
+  readonly hold: OrgDecommissioning | null
 }
 
 export class Agents extends Context.Service<
@@ -68,35 +113,62 @@ export class Agents extends Context.Service<
       readonly offset: number
       readonly limit: number
     }>
-    /** The agent with what the viewer is to it; `NotFound` also when the viewer may not know of it. */
+    /** The agent with what the viewer is to it, also by a name that it had before; `NotFound` also when the viewer may not know of it. */
     readonly seen: (viewer: Account | null, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
-    /** As `seen`, for a change: whether a token may make it is said by the scope of the change, not by `agent:read`. */
+    /** As `seen`, for a change, by the name that it has: whether a token may make it is said by the scope of the change, not by `agent:read`. */
     readonly known: (actor: Account, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
+    /** As `known`, for those who manage it. */
+    readonly managed: (actor: Account, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
+    /** As `managed`, for a change. */
+    readonly changeable: (
+      actor: Account,
+      namespace: string,
+      name: string
+    ) => Effect.Effect<SeenAgent, NotFound | OrgDecommissioning>
     readonly create: (
       actor: Account,
       request: typeof CreateAgent.Type
-    ) => Effect.Effect<Agent, NotFound | NameTaken | NameHeld | NamespaceFull | PrivateAgentCap>
+    ) => Effect.Effect<
+      Agent,
+      NotFound | NameTaken | NameHeld | NamespaceFull | PrivateAgentCap | Validation | OrgDecommissioning
+    >
     readonly patch: (
       actor: Account,
       namespace: string,
       name: string,
       change: typeof PatchAgent.Type
-    ) => Effect.Effect<Agent, NotFound | Forbidden | PrivateAgentCap | AgentRetired | BuiltinFirstParty>
+    ) => Effect.Effect<
+      Agent,
+      | NotFound
+      | Forbidden
+      | PrivateAgentCap
+      | AgentRetired
+      | BuiltinFirstParty
+      | ForkStaysPrivate
+      | PipelineSkipPublic
+      | PipelineSkipPersonal
+      | AgentUnscanned
+      | OrgDecommissioning
+    >
     /** Private with `retiredAt`; takes no submission until it is restored. */
-    readonly retire: (actor: Account, namespace: string, name: string) => Effect.Effect<Agent, NotFound | AgentRetired>
+    readonly retire: (
+      actor: Account,
+      namespace: string,
+      name: string
+    ) => Effect.Effect<Agent, NotFound | AgentRetired | OrgDecommissioning>
     /** Gives back the visibility that it had. */
     readonly restore: (
       actor: Account,
       namespace: string,
       name: string
-    ) => Effect.Effect<Agent, NotFound | AgentNotRetired | PrivateAgentCap>
+    ) => Effect.Effect<Agent, NotFound | AgentNotRetired | PrivateAgentCap | OrgDecommissioning>
     /** For good. With versions a tombstone holds the name; without any the name is free again. */
     readonly remove: (
       actor: Account,
       namespace: string,
       name: string,
       confirm: string | undefined
-    ) => Effect.Effect<void, NotFound | ConfirmName | AgentInUse>
+    ) => Effect.Effect<void, NotFound | ConfirmName | AgentInUse | OrgDecommissioning>
     readonly stats: (viewer: Account | null, namespace: string, name: string) => Effect.Effect<AgentStats, NotFound>
   }
 >()("catalog/Agents") {
@@ -110,24 +182,24 @@ export class Agents extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const transaction = Database.transaction(sql)
+      const places = yield* agentPlaces
+      const services = yield* Effect.context<Effect.Services<ReturnType<typeof removeRemains>>>()
 
+      const ownerOf = (namespace: string, kind: "account" | "org") => (kind === "org" ? namespace : undefined)
       const found = Effect.fnUntraced(function* (
         viewer: Account | null,
         namespace: string,
         name: string
       ): Effect.fn.Return<SeenAgent, NotFound> {
-        const agent = yield* Effect.orDie(rows.agent(namespace, name))
+        const agent = yield* Effect.orDie(rows.seenAgent(readerOf(viewer), namespace, name))
         if (agent === null) return yield* new NotFound({})
-        // A suspended organization's namespace answers null: everything under it is not there.
-        if ((yield* orgs.namespace(namespace)) === null) return yield* new NotFound({})
-        const role = viewer === null ? null : yield* orgs.roleIn(viewer.accountId, namespace)
-        // Owners and admins need no grant; a plain member may have been given more than members have.
-        const grant =
-          viewer === null || role === "owner" || role === "admin"
-            ? null
-            : yield* Effect.orDie(rows.grant(agent.id, viewer.accountId))
-        const standing: Standing = { visibility: agent.visibility, role, grant }
-        return { agent, standing }
+        return {
+          agent,
+          standing: standingOf(agent),
+          org: agent.namespaceKind === "org" ? agent.namespace : null,
+          // The namespace is the agent's own: it may have moved from the one that was asked for.
+          hold: holdOf({ handle: agent.namespace, decommissionAt: agent.decommissionAt })
+        }
       })
       const seen = Effect.fnUntraced(function* (viewer: Account | null, namespace: string, name: string) {
         const agent = yield* found(viewer, namespace, name)
@@ -135,10 +207,11 @@ export class Agents extends Context.Service<
       })
       const known = Effect.fnUntraced(function* (actor: Account, namespace: string, name: string) {
         const agent = yield* found(actor, namespace, name)
-        return canKnow(agent.standing) ? agent : yield* new NotFound({})
+        // A former name leads readers on. Whoever changes something says what it is called now.
+        const byItsName = agent.agent.namespace === namespace && agent.agent.name === name
+        return byItsName && canKnow(agent.standing) ? agent : yield* new NotFound({})
       })
 
-      const ownerOf = (namespace: string, kind: "account" | "org") => (kind === "org" ? namespace : undefined)
       const record = (
         actor: Account,
         action: string,
@@ -154,22 +227,16 @@ export class Agents extends Context.Service<
           detail
         })
 
-      const orgOf = (namespace: string) =>
-        Effect.map(orgs.namespace(namespace), (found) => ownerOf(namespace, found?.kind ?? "account"))
       const managed = Effect.fnUntraced(function* (actor: Account, namespace: string, name: string) {
-        const { agent, standing } = yield* known(actor, namespace, name)
-        return canManage(standing) ? agent : yield* new NotFound({})
+        const seen = yield* known(actor, namespace, name)
+        return canManage(seen.standing) ? seen : yield* new NotFound({})
       })
-      const reread = (namespace: string, name: string) =>
-        Effect.map(Effect.orDie(rows.agent(namespace, name)), (agent) => agentRecord(agent!))
-
-      const privateCap = Effect.fnUntraced(function* (namespace: string) {
-        const cap = settings["limits.privateAgentsPerNamespace"]
-        if (cap === null) return
-        const counts = yield* Effect.orDie(rows.countIn(namespace))
-        if (counts.private >= cap)
-          return yield* new PrivateAgentCap({ detail: `The namespace keeps at most ${cap} private agents` })
+      const changeable = Effect.fnUntraced(function* (actor: Account, namespace: string, name: string) {
+        const seen = yield* managed(actor, namespace, name)
+        return seen.hold === null ? seen : yield* seen.hold
       })
+      const reread = (actor: Account, namespace: string, name: string) =>
+        Effect.map(Effect.orDie(rows.agent(readerOf(actor), namespace, name)), (agent) => agentRecord(agent!))
 
       return Agents.of({
         list: Effect.fnUntraced(function* (viewer, filter) {
@@ -178,12 +245,12 @@ export class Agents extends Context.Service<
           const page = (offset: number, limit: number) =>
             Effect.orDie(
               rows.list({
-                accountId: viewer?.accountId ?? null,
-                privateToo: viewer !== null && (viewer.scopes === "all" || viewer.scopes.has("agent:read")),
+                ...readerOf(viewer),
                 namespace: filter.namespace,
                 q: filter.q,
                 mode: filter.mode,
                 state: filter.state,
+                forks: filter.forks,
                 sort: filter.sort ?? "newest",
                 offset,
                 limit
@@ -196,29 +263,25 @@ export class Agents extends Context.Service<
         }),
         seen,
         known,
+        managed,
+        changeable,
         create: Effect.fnUntraced(function* (actor, request) {
           const namespace = yield* orgs.namespace(request.namespace)
           const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
           // Of a namespace that is not the caller's nothing is told.
           if (namespace === null || role === null)
             return yield* new NotFound({ detail: "No namespace of yours has this handle" })
+          const hold = holdOf(namespace)
+          if (hold !== null) return yield* hold
           const at = yield* now
           const id = yield* newId("agt")
           const visibility = request.visibility ?? "public"
           yield* transaction(
             Effect.gen(function* () {
-              yield* Effect.orDie(rows.lock(`namespace:${request.namespace}`))
-              const cap =
-                settings[namespace.kind === "org" ? "limits.agentsPerOrgNamespace" : "limits.agentsPerUserNamespace"]
-              if ((yield* Effect.orDie(rows.countIn(request.namespace))).all >= cap) {
-                return yield* new NamespaceFull({ detail: `A namespace of this kind holds at most ${cap} agents` })
-              }
-              if (visibility === "private") yield* privateCap(request.namespace)
-              if (yield* Effect.orDie(rows.nameHeld(request.namespace, request.name))) {
-                return yield* new NameHeld({
-                  detail: `${request.namespace}/${request.name} was deleted; its name is held for good`
-                })
-              }
+              const place = { namespace, name: request.name, visibility }
+              yield* places.lock(request.namespace)
+              yield* places.room(place)
+              yield* places.freeName(actor, place)
               yield* rows
                 .insertAgent({
                   id,
@@ -245,65 +308,89 @@ export class Agents extends Context.Service<
               )
             })
           )
-          return agentRecord((yield* Effect.orDie(rows.agent(request.namespace, request.name)))!)
+          return yield* reread(actor, request.namespace, request.name)
         }),
         patch: Effect.fnUntraced(function* (actor, namespace, name, change) {
-          const { agent, standing } = yield* known(actor, namespace, name)
-          if (!canManage(standing) && !(actor.staff && change.builtin !== undefined)) return yield* new NotFound({})
+          const { agent, hold, org, standing } = yield* known(actor, namespace, name)
+          // Staff says what is built in and, of agents of others, nothing else.
+          const asStaff = actor.staff && Object.keys(change).join() === "builtin"
+          if (!canManage(standing) && !asStaff) return yield* new NotFound({})
+          if (hold !== null) return yield* hold
           if (change.builtin !== undefined) {
             if (!actor.staff || actor.credential.kind !== "session") {
               return yield* new Forbidden({ detail: "Only platform staff says what is built in" })
             }
             if (namespace !== settings["orgs.firstParty"]) return yield* new BuiltinFirstParty({})
           }
-          if (change.visibility !== undefined && agent.retiredAt !== null) {
-            return yield* new AgentRetired({ detail: "Restore the agent to change its visibility" })
+          if ((change.visibility !== undefined || change.pipelineSkip !== undefined) && agent.retiredAt !== null) {
+            return yield* new AgentRetired({ detail: "Restore the agent to change its visibility or its scans" })
+          }
+          if (change.pipelineSkip === true && (yield* orgs.namespace(namespace))?.kind !== "org") {
+            return yield* new PipelineSkipPersonal({})
+          }
+          if (
+            change.visibility === "public" &&
+            agent.forkedFrom !== null &&
+            agent.forkedAs === null &&
+            !(yield* Effect.orDie(rows.isPublic(agent.forkedFrom)))
+          ) {
+            return yield* new ForkStaysPrivate({})
           }
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
               if (change.visibility === "private" && agent.visibility === "public") {
-                yield* Effect.orDie(rows.lock(`namespace:${namespace}`))
-                yield* privateCap(namespace)
+                yield* places.lock(namespace)
+                yield* places.privateCap(namespace)
+              }
+              if (change.visibility !== undefined || change.pipelineSkip !== undefined) {
+                // The lock of submissions and transfers: none is admitted unscanned, and the agent moves nowhere, in between.
+                yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
+                const locked = yield* Effect.orDie(rows.lockedAgent(agent.id))
+                if (locked?.namespace !== namespace || locked.name !== name) return yield* new NotFound({})
+                if ((change.visibility ?? locked.visibility) === "public") {
+                  if (change.pipelineSkip ?? locked.pipelineSkip) return yield* new PipelineSkipPublic({})
+                  if (locked.unscanned > 0) return yield* new AgentUnscanned({ unscanned: locked.unscanned })
+                }
               }
               yield* Effect.orDie(rows.patchAgent(agent.id, change, at))
-              yield* record(actor, "agent.update", `${namespace}/${name}`, yield* orgOf(namespace), change)
+              yield* record(actor, "agent.update", `${namespace}/${name}`, org ?? undefined, change)
             })
           )
-          return yield* reread(namespace, name)
+          return yield* reread(actor, namespace, name)
         }),
         retire: Effect.fnUntraced(function* (actor, namespace, name) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
               if (!(yield* Effect.orDie(rows.retire(agent.id, at)))) return yield* new AgentRetired({})
-              yield* record(actor, "agent.retire", `${namespace}/${name}`, yield* orgOf(namespace), {})
+              yield* record(actor, "agent.retire", `${namespace}/${name}`, org ?? undefined, {})
             })
           )
-          return yield* reread(namespace, name)
+          return yield* reread(actor, namespace, name)
         }),
         restore: Effect.fnUntraced(function* (actor, namespace, name) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
               if (agent.visibilityBefore === "private") {
-                yield* Effect.orDie(rows.lock(`namespace:${namespace}`))
-                yield* privateCap(namespace)
+                yield* places.lock(namespace)
+                yield* places.privateCap(namespace)
               }
               if (!(yield* Effect.orDie(rows.restore(agent.id, at)))) return yield* new AgentNotRetired({})
-              yield* record(actor, "agent.restore", `${namespace}/${name}`, yield* orgOf(namespace), {
+              yield* record(actor, "agent.restore", `${namespace}/${name}`, org ?? undefined, {
                 visibility: agent.visibilityBefore
               })
             })
           )
-          return yield* reread(namespace, name)
+          return yield* reread(actor, namespace, name)
         }),
         remove: Effect.fnUntraced(function* (actor, namespace, name, confirm) {
-          const agent = yield* managed(actor, namespace, name)
+          const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
-          yield* transaction(
+          const gone = yield* transaction(
             Effect.gen(function* () {
               // The lock of submissions: no version comes in between the look and the end.
               yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
@@ -313,17 +400,20 @@ export class Agents extends Context.Service<
                   detail: `Say confirm=${name}: the agent has versions, and its name will be held for good`
                 })
               }
-              const open = states.find(
-                (status) =>
-                  status === "scanning" || status === "needs_review" || status === "quarantined" || status === "blocked"
-              )
+              const open = states.find(isUnsettled)
               if (open !== undefined) return yield* new AgentInUse({ detail: `A version of the agent is ${open}` })
+              const matters = yield* Effect.orDie(rows.openMatters(agent.id))
+              if (matters.advisories) return yield* new AgentInUse({ detail: "Advisories on the agent exist" })
+              if (matters.abuseReports) return yield* new AgentInUse({ detail: "A report on the agent is open" })
+              if (matters.reviews) return yield* new AgentInUse({ detail: "A version of the agent is in review" })
               yield* Effect.orDie(states.length > 0 ? rows.bury(agent.id, at) : rows.remove(agent.id))
-              yield* record(actor, "agent.delete", `${namespace}/${name}`, yield* orgOf(namespace), {
+              yield* record(actor, "agent.delete", `${namespace}/${name}`, org ?? undefined, {
                 versions: states.length > 0
               })
+              return states.length === 0
             })
           )
+          if (gone) yield* Effect.provideContext(removeRemains(agent), services)
         }),
         stats: Effect.fnUntraced(function* (viewer, namespace, name) {
           const { agent } = yield* seen(viewer, namespace, name)

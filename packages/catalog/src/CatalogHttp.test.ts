@@ -25,7 +25,25 @@ import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import { gzipSync } from "node:zlib"
-import { Agents, AgentsSql, CatalogHttp, Installs, migrations, ScanStarter, Search, Versions } from "./index.ts"
+import {
+  AbuseReports,
+  Advisories,
+  Agents,
+  AgentsSql,
+  CatalogHttp,
+  copyForks,
+  Forks,
+  GovernanceHttp,
+  Grants,
+  Installs,
+  migrations,
+  Reviews,
+  ReviewsSql,
+  ScanStarter,
+  Search,
+  Transfers,
+  Versions
+} from "./index.ts"
 import { archiveOf, digestOf, manifestOf, packed as packedEntries } from "./testing/TestArchives.ts"
 
 class TestApi extends HttpApi.make("registry")
@@ -38,6 +56,7 @@ const standard = Settings.read({ environment: { DATABASE_URL: "postgres://test" 
 const settings: Settings.Values = {
   ...standard,
   "orgs.staff": "the-staff",
+  "review.fourEyes": [],
   "limits.anonymousPerMin": 100_000,
   "limits.authedBurstPerMin": 100_000,
   "limits.authedPerHour": 100_000,
@@ -59,7 +78,17 @@ const Objects = Layer.unwrap(
   })
 )
 
-const services = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pipe(
+const services = Layer.mergeAll(
+  Reviews.layer,
+  Installs.layer,
+  Grants.layer,
+  Search.layer,
+  Advisories.layer,
+  AbuseReports.layer,
+  Forks.layer,
+  Transfers.layer
+).pipe(
+  Layer.provideMerge(Layer.mergeAll(Versions.layer, ReviewsSql.layer)),
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, NotedStarts, Orgs.layer)),
   Layer.provideMerge(Identity.layer),
@@ -74,7 +103,7 @@ const services = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer).pi
 )
 
 const routes = HttpApiBuilder.layer(TestApi).pipe(
-  Layer.provide(CatalogHttp),
+  Layer.provide([CatalogHttp, GovernanceHttp]),
   Layer.provide([Identity.authentication, Idempotency.layer]),
   Layer.provideMerge(HttpEdge.layer(TestApi))
 )
@@ -176,6 +205,7 @@ const concluded = Effect.fnUntraced(function* (id: string, name: string, version
       id,
       {
         status: to,
+        scanStatus: "scanned",
         manifest: manifestOf(name, version),
         manifestSchemaVersion: 2,
         verdict: "clean",
@@ -614,6 +644,74 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a version's a
       assert.strictEqual(yield* status(send(nobody, "GET", `/agents/yan/bot/archives/${second.archive.digest}`)), 200)
       assert.strictEqual(yield* status(call(yan, "POST", "/agents/yan/bot/versions/1.1.0/unyank")), 200)
       assert.strictEqual(yield* resolved("yan/bot"), "1.1.0 published")
+    })
+  )
+})
+
+layer(Live, { timeout: "60 seconds", excludeTestServices: true })("a fork", (it) => {
+  it.effect("where no git is served holds the archive of the forked version, copied once by whoever comes first", () =>
+    Effect.gen(function* () {
+      const fay = yield* aPerson("fay")
+      const max = yield* aPerson("max")
+      yield* anAgent(fay, "fay", "bot")
+      yield* published(fay, "fay/bot", "1.0.0")
+      yield* published(fay, "fay/bot", "1.1.0")
+      const made = yield* call(max, "POST", "/agents/fay/bot/fork", { namespace: "max", name: "mine" })
+      assert.strictEqual(made.status, 202)
+      yield* Effect.all([copyForks, copyForks, copyForks], { concurrency: "unbounded" })
+      const read = call(max, "GET", "/agents/max/mine")
+      const { body } = yield* Effect.repeat(read, { until: ({ body }) => body.forkState !== "copying" })
+      assert.deepInclude(body, { forkState: "ready", forkDetail: "1.1.0 was copied" })
+      const served = yield* send(max, "GET", `/agents/max/mine/archives/${body.forkArchive.digest}`)
+      assert.strictEqual(digestOf(served.bytes), body.forkArchive.digest)
+      // So that a refused submission of the same bytes does not take them away.
+      assert.isTrue(yield* (yield* AgentsSql).holdsArchive(body.forkArchive.digest))
+      assert.strictEqual((yield* submit(max, "max/mine", served.bytes)).body.ref, "max/mine@1.1.0")
+      const ended =
+        yield* (yield* SqlClient.SqlClient)`SELECT count(*)::integer AS n FROM audit_entries WHERE action = 'agent.fork_ready' AND target = 'max/mine'`
+      assert.deepStrictEqual(ended, [{ n: 1 }])
+    }).pipe(Effect.orDie)
+  )
+
+  it.effect("that is deleted leaves nothing behind, also when it is still being copied", () =>
+    Effect.gen(function* () {
+      const sue = yield* aPerson("sue")
+      yield* anAgent(sue, "sue", "bot")
+      yield* published(sue, "sue/bot", "1.0.0")
+      const fork = call(sue, "POST", "/agents/sue/bot/fork", { namespace: "sue", name: "copy" })
+      const objects = yield* ObjectStore
+      assert.strictEqual(yield* status(fork), 202)
+      const read = call(sue, "GET", "/agents/sue/copy")
+      const { body } = yield* Effect.repeat(read, { until: ({ body }) => body.forkState === "ready" })
+      const { digest } = body.forkArchive
+      assert.isTrue(yield* objects.has(digest))
+      assert.strictEqual(yield* status(call(sue, "DELETE", "/agents/sue/copy")), 204)
+      assert.isFalse(yield* objects.has(digest))
+
+      assert.strictEqual(yield* status(fork), 202)
+      assert.strictEqual(yield* status(call(sue, "DELETE", "/agents/sue/copy")), 204)
+      yield* Effect.repeat(objects.has(digest), { until: (there) => !there })
+      // The name is free, and the next copy is whole.
+      assert.strictEqual(yield* status(fork), 202)
+      yield* Effect.repeat(read, { until: ({ body }) => body.forkState === "ready" })
+      assert.isTrue(yield* objects.has(digest))
+    })
+  )
+
+  it.effect("counts for the namespace that it goes to", () =>
+    Effect.gen(function* () {
+      const pam = yield* aPerson("pam")
+      yield* anAgent(pam, "pam", "one", "private")
+      yield* published(pam, "pam/one", "1.0.0")
+      const fork = (namespace: string, name: string) => call(pam, "POST", "/agents/pam/one/fork", { namespace, name })
+      assert.strictEqual(type(yield* fork("pam", "two")), "/problems/private-agent-cap")
+      yield* (yield* Orgs).create(pam.account, { handle: "pam-org" })
+      for (const n of [1, 2, 3, 4]) yield* anAgent(pam, "pam-org", `a${n}`)
+      assert.strictEqual(type(yield* fork("pam-org", "two")), "/problems/namespace-full")
+      assert.strictEqual(
+        type(yield* call(pam, "POST", "/agents/pam/one/transfer", { namespace: "pam-org" })),
+        "/problems/namespace-full"
+      )
     })
   )
 })

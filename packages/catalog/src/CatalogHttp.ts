@@ -4,8 +4,12 @@ import type { Account } from "@quickagents/schema"
 import { Effect, Layer, Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { agentRecord, Agents } from "./Agents.ts"
+import { Forks } from "./Forks.ts"
+import { Grants } from "./Grants.ts"
 import { Installs } from "./Installs.ts"
+import { Reviews } from "./Reviews.ts"
 import { Search } from "./Search.ts"
+import { Transfers } from "./Transfers.ts"
 import { Versions } from "./Versions.ts"
 
 const asViewer = <A, E, R>(use: (viewer: Account | null) => Effect.Effect<A, E, R>) => Effect.flatMap(Viewer, use)
@@ -28,6 +32,11 @@ const AgentReadsHttp = HttpApiBuilder.group(
       )
       .handle("getVersion", ({ params }) =>
         asViewer((viewer) => versions.get(viewer, params.ns, params.name, params.version))
+      )
+      .handle("resolve", ({ params, query }) =>
+        asViewer((viewer) =>
+          versions.resolveVersion(viewer, params.ns, params.name, query.range, query.prerelease === "true")
+        )
       )
       .handle("versionEvents", ({ headers, params, query }) =>
         asViewer((viewer) =>
@@ -64,6 +73,8 @@ const AgentChangesHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const agents = yield* Agents
     const versions = yield* Versions
+    const forks = yield* Forks
+    const transfers = yield* Transfers
     return handlers
       .handle("create", ({ payload }) => asActor((actor) => agents.create(actor, payload)))
       .handle("patch", ({ params, payload }) =>
@@ -71,6 +82,10 @@ const AgentChangesHttp = HttpApiBuilder.group(
       )
       .handle("retire", ({ params }) => asActor((actor) => agents.retire(actor, params.ns, params.name)))
       .handle("restore", ({ params }) => asActor((actor) => agents.restore(actor, params.ns, params.name)))
+      .handle("fork", ({ params, payload }) => asActor((actor) => forks.fork(actor, params.ns, params.name, payload)))
+      .handle("transfer", ({ params, payload }) =>
+        asActor((actor) => transfers.transfer(actor, params.ns, params.name, payload))
+      )
       .handle("delete", ({ params, query }) =>
         asActor((actor) => agents.remove(actor, params.ns, params.name, query.confirm))
       )
@@ -91,13 +106,33 @@ const AgentChangesHttp = HttpApiBuilder.group(
   })
 )
 
+const GrantsHttp = HttpApiBuilder.group(
+  CoreApi,
+  "grants",
+  Effect.fnUntraced(function* (handlers) {
+    const grants = yield* Grants
+    return handlers.handleAll({
+      list: ({ params: { name, ns } }) =>
+        asActor((actor) => Effect.map(grants.list(actor, ns, name), (items) => ({ items }))),
+      putPerson: ({ params: { handle, name, ns }, payload }) =>
+        asActor((actor) => grants.putPerson(actor, ns, name, handle, payload.level)),
+      removePerson: ({ params: { handle, name, ns } }) =>
+        asActor((actor) => grants.removePerson(actor, ns, name, handle)),
+      putTeam: ({ params: { name, ns, team }, payload }) =>
+        asActor((actor) => grants.putTeam(actor, ns, name, team, payload.level)),
+      removeTeam: ({ params: { name, ns, team } }) => asActor((actor) => grants.removeTeam(actor, ns, name, team))
+    })
+  })
+)
+
 const PlatformHttp = HttpApiBuilder.group(
   CoreApi,
   "platform",
   Effect.fnUntraced(function* (handlers) {
     const versions = yield* Versions
+    const reviews = yield* Reviews
     const moderate =
-      (decision: "quarantine" | "release" | "block") =>
+      (decision: "quarantine" | "block") =>
       ({
         params,
         payload
@@ -108,23 +143,10 @@ const PlatformHttp = HttpApiBuilder.group(
         asActor((actor) => versions.moderate(actor, params.ns, params.name, payload.version, decision, payload.reason))
     return handlers
       .handle("quarantine", moderate("quarantine"))
-      .handle("release", moderate("release"))
-      .handle("block", moderate("block"))
-  })
-)
-
-const ReviewHttp = HttpApiBuilder.group(
-  CoreApi,
-  "review",
-  Effect.fnUntraced(function* (handlers) {
-    const versions = yield* Versions
-    return handlers
-      .handle("queue", () => asActor((actor) => Effect.map(versions.reviewQueue(actor), (items) => ({ items }))))
-      .handle("decide", ({ params, payload }) =>
-        asActor((actor) =>
-          versions.review(actor, params.ns, params.name, params.version, payload.decision, payload.reason)
-        )
+      .handle("release", ({ params, payload }) =>
+        asActor((actor) => reviews.release(actor, params.ns, params.name, payload.version, payload.reason))
       )
+      .handle("block", moderate("block"))
   })
 )
 
@@ -155,7 +177,7 @@ export const CatalogHttp = Layer.mergeAll(
   SearchHttp,
   AgentReadsHttp,
   AgentChangesHttp,
+  GrantsHttp,
   InstallsHttp,
-  PlatformHttp,
-  ReviewHttp
+  PlatformHttp
 )

@@ -13,11 +13,14 @@ import {
   VersionNotPublished,
   VersionQuarantined
 } from "@quickagents/schema"
-import type { Account, Install, Manifest, PutInstall, Severity, VersionStatus } from "@quickagents/schema"
+import type { Account, Install, Manifest, PutInstall, Severity, Validation, VersionStatus } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
-import { AgentsSql } from "./AgentsSql.ts"
+import { affecting, AgentsSql } from "./AgentsSql.ts"
+import type { PublishedAdvisory } from "./AgentsSql.ts"
+import { versionMeant } from "./VersionRanges.ts"
+import { warningsOf } from "./Versions.ts"
 
 interface Row {
   readonly namespace: string
@@ -32,6 +35,7 @@ interface Row {
   readonly acceptedUnsigned: boolean
   readonly acceptedUnscanned: boolean
   readonly latestVersion: string | null
+  readonly advisories: ReadonlyArray<PublishedAdvisory> | null
   readonly installedAt: Date
   readonly updatedAt: Date
   readonly total: number
@@ -60,8 +64,10 @@ const recordOf = (row: Row): Install =>
           ? {}
           : { verdict: row.scanStatus === "scanned" ? ("scanned" as const) : ("unscanned" as const) }),
         ...(row.scanStatus === "scanned" && row.findingCounts !== null ? { findingCounts: row.findingCounts } : {}),
+        ...affecting(row.advisories, row.version),
         signed: row.signed,
         quarantineState: quarantineStates[row.status],
+        warnings: warningsOf(row.status),
         installedAt: row.installedAt.toISOString(),
         updatedAt: row.updatedAt.toISOString()
       }
@@ -85,7 +91,10 @@ export class Installs extends Context.Service<
       ns: string,
       name: string,
       request: PutInstall
-    ) => Effect.Effect<Install, NotFound | VersionNotPublished | VersionQuarantined | Blocked | InstallConsentRequired>
+    ) => Effect.Effect<
+      Install,
+      NotFound | VersionNotPublished | VersionQuarantined | Blocked | InstallConsentRequired | Validation
+    >
     readonly remove: (actor: Account, ns: string, name: string) => Effect.Effect<void>
     readonly star: (actor: Account, ns: string, name: string) => Effect.Effect<void, NotFound>
     readonly unstar: (actor: Account, ns: string, name: string) => Effect.Effect<void>
@@ -108,7 +117,7 @@ export class Installs extends Context.Service<
           SELECT a.namespace, a.name, a.deleted_at IS NULL AND ${rows.readableBy(accountId)} AS readable, v.version, v.status, v.scan_status, v.manifest,
             v.attestation IS NOT NULL AS signed, v.finding_counts, i.accepted_unsigned, i.accepted_unscanned, i.installed_at, i.updated_at,
             (SELECT version FROM versions l WHERE l.agent_id = a.id AND l.status = 'published' ORDER BY l.published_at DESC, l.id DESC LIMIT 1) AS latest_version,
-            count(*) OVER ()::integer AS total
+            ${rows.advisories}, count(*) OVER ()::integer AS total
           FROM installs i JOIN agents a ON a.id = i.agent_id JOIN versions v ON v.id = i.version_id
           WHERE i.account_id = ${accountId} AND (${agentId}::text IS NULL OR i.agent_id = ${agentId})
           ORDER BY i.updated_at DESC, i.agent_id LIMIT ${limit} OFFSET ${offset}`)
@@ -127,7 +136,8 @@ export class Installs extends Context.Service<
         }),
         put: Effect.fnUntraced(function* (actor, ns, name, request) {
           const { agent } = yield* agents.seen(actor, ns, name)
-          const version = yield* Effect.orDie(rows.version(ns, name, request.version))
+          const meant = yield* versionMeant(rows, ns, name, request.version, { pointer: "/version", where: "body" })
+          const version = meant === undefined ? null : yield* Effect.orDie(rows.version(ns, name, meant))
           if (version === null) return yield* new NotFound({})
           if (version.status === "blocked") return yield* new Blocked({})
           if (version.status === "quarantined") return yield* new VersionQuarantined({})
@@ -147,7 +157,7 @@ export class Installs extends Context.Service<
           ]
           if (missing.length > 0) {
             return yield* new InstallConsentRequired({
-              detail: `Accept what ${ns}/${name}@${request.version} may do`,
+              detail: `Accept what ${agent.namespace}/${agent.name}@${version.version} may do`,
               missing,
               widened: before === null ? [] : asked.filter((capability) => !before.includes(capability))
             })
@@ -169,7 +179,7 @@ export class Installs extends Context.Service<
                   accepted_unscanned = excluded.accepted_unscanned, updated_at = excluded.updated_at`)
               if (before === null)
                 yield* Effect.orDie(sql`INSERT INTO install_log (agent_id, at) VALUES (${agent.id}, ${at})`)
-              yield* note(actor, "agent.install", `${ns}/${name}@${request.version}`, {})
+              yield* note(actor, "agent.install", `${agent.namespace}/${agent.name}@${version.version}`, {})
             })
           )
           return recordOf((yield* select(actor.accountId, agent.id, 0, 1))[0])

@@ -20,7 +20,8 @@ export interface CheckedPackage extends McpPackage {
 export interface MissingAlert {
   readonly agentId: string
   readonly versionId: string
-  readonly namespace: string
+  /** The organization whose audit log shows it; null for a person's agent. */
+  readonly org: string | null
   readonly ref: string
   readonly ecosystem: "npm" | "pypi"
   readonly package: string
@@ -29,8 +30,9 @@ export interface MissingAlert {
   readonly severity: KnownVulnerability["severity"]
 }
 
-export interface AlertRow extends Omit<MissingAlert, "agentId" | "versionId" | "ref"> {
+export interface AlertRow extends Omit<MissingAlert, "agentId" | "versionId" | "org" | "ref"> {
   readonly id: string
+  readonly namespace: string
   readonly name: string
   readonly version: string
   readonly openedAt: Date
@@ -81,7 +83,8 @@ const make = Effect.gen(function* () {
     /** The versions are held until the transaction ends: none is yanked between the look and its alert. */
     missingAlerts: (limit: number) =>
       sql<MissingAlert>`
-        SELECT v.agent_id, v.id AS version_id, a.namespace, a.namespace || '/' || a.name || '@' || v.version AS ref,
+        SELECT v.agent_id, v.id AS version_id, (SELECT o.handle FROM organizations o WHERE o.handle = a.namespace) AS org,
+          coalesce(v.released_as, a.namespace || '/' || a.name) || '@' || v.version AS ref,
           p.ecosystem, p.name AS package, p.version AS package_version, k ->> 'id' AS vulnerability, k ->> 'severity' AS severity
         FROM mcp_packages p CROSS JOIN LATERAL jsonb_array_elements(p.vulnerabilities) k
           JOIN mcp_declarations d ON (d.ecosystem, d.package, d.package_version) = (p.ecosystem, p.name, p.version)
@@ -93,7 +96,7 @@ const make = Effect.gen(function* () {
               AND o.closed_at IS NULL)
         ORDER BY v.id LIMIT ${limit} FOR SHARE OF v`,
     /** False: it is open already. */
-    openAlert: (id: string, { namespace: _, ref: __, ...alert }: MissingAlert, at: Date) =>
+    openAlert: (id: string, { org: _, ref: __, ...alert }: MissingAlert, at: Date) =>
       sql`INSERT INTO dependency_alerts ${sql.insert({ id, ...alert, openedAt: at })} ON CONFLICT DO NOTHING RETURNING id`.pipe(
         Effect.map((rows) => rows.length === 1)
       ),

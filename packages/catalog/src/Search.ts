@@ -5,7 +5,9 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Statement } from "effect/sql"
 import { agentRecord } from "./Agents.ts"
+import { readerOf } from "./AgentsPolicy.ts"
 import { AgentsSql } from "./AgentsSql.ts"
+import type { Reader } from "./AgentsSql.ts"
 
 export interface SearchQuery {
   readonly q?: string | undefined
@@ -49,8 +51,7 @@ export class Search extends Context.Service<
       const rows = yield* AgentsSql
 
       /** What the viewer may find, narrowed by the filters; it reads `agent_search` alone for what is public. */
-      const within = (viewer: Account | null, query: SearchQuery) => {
-        const readsPrivate = viewer !== null && (viewer.scopes === "all" || viewer.scopes.has("agent:read"))
+      const within = (reader: Reader, query: SearchQuery) => {
         const facets = [
           ...(query.mode === undefined ? [] : [sql`${query.mode} = ANY(modes)`]),
           ...(query.capability === undefined ? [] : [sql`${query.capability} = ANY(capabilities)`]),
@@ -58,11 +59,11 @@ export class Search extends Context.Service<
           ...(query.license === undefined ? [] : [sql`license = ${query.license}`])
         ]
         return [
-          readsPrivate
+          reader.accountId !== null && reader.privateToo
             ? sql`(s.visibility = 'public' OR s.agent_id IN (
-                SELECT a.id FROM agents a WHERE a.visibility = 'private' AND ${rows.readable(viewer.accountId, true)}))`
+                SELECT a.id FROM agents a WHERE a.visibility = 'private' AND ${rows.readable(reader.accountId, true)}))`
             : sql`s.visibility = 'public'`,
-          sql`s.namespace <> ALL (ARRAY(SELECT handle FROM organizations WHERE state = 'suspended'))`,
+          sql`s.namespace <> ALL (ARRAY(SELECT handle FROM organizations WHERE state IN ('suspended', 'erased')))`,
           ...(query.namespace === undefined ? [] : [sql`s.namespace = ${query.namespace}`]),
           ...(facets.length === 0
             ? []
@@ -88,7 +89,12 @@ export class Search extends Context.Service<
         UNION ALL (SELECT 'namespace', s.namespace, count(*)::integer, NULL, NULL, NULL, NULL
           FROM ${source} GROUP BY s.namespace ORDER BY 3 DESC, 2 LIMIT ${shownValues})`
 
-      const answered = Effect.fnUntraced(function* (all: ReadonlyArray<Found>, offset: number, limit: number) {
+      const answered = Effect.fnUntraced(function* (
+        reader: Reader,
+        all: ReadonlyArray<Found>,
+        offset: number,
+        limit: number
+      ) {
         const ids: Array<string> = []
         const counts = {
           mode: new Map<string, number>(),
@@ -114,7 +120,7 @@ export class Search extends Context.Service<
         const most = (of: Map<string, number>) =>
           Object.fromEntries([...of].toSorted((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, shownValues))
         return {
-          items: (yield* rows.agentsById(ids)).map(agentRecord),
+          items: (yield* rows.agentsById(ids, reader)).map(agentRecord),
           total,
           offset,
           limit,
@@ -132,7 +138,8 @@ export class Search extends Context.Service<
         search: Effect.fnUntraced(function* (viewer, query) {
           const [offset, limit] = [clampOffset(query.offset), clamp(query.limit, 100, 20)]
           const q = (query.q ?? "").trim()
-          const conditions = within(viewer, query)
+          const reader = readerOf(viewer)
+          const conditions = within(reader, query)
           // Scored once, then paged and counted.
           const scored = (score: Statement.Fragment, condition: Statement.Fragment, most: Statement.Fragment) =>
             found(
@@ -175,7 +182,7 @@ export class Search extends Context.Service<
               ? all
               : byWords.pipe(Effect.flatMap((those) => (those.length === 0 ? bySimilarName : Effect.succeed(those))))
           )
-          return yield* Effect.orDie(answered(answer, offset, limit))
+          return yield* Effect.orDie(answered(reader, answer, offset, limit))
         })
       })
     })

@@ -112,6 +112,7 @@ const conclude = Effect.fnUntraced(function* (
     id,
     {
       status,
+      scanStatus: "scanned",
       manifest: manifest ? manifestOf(name, version) : null,
       manifestSchemaVersion: 2,
       verdict: "findings",

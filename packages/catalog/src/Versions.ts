@@ -27,6 +27,7 @@ import type {
   Digest,
   DsseEnvelope,
   Manifest,
+  OrgDecommissioning,
   SignedReport,
   Validation,
   VersionEvent,
@@ -37,13 +38,15 @@ import { Clock, Context, Effect, Layer, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
-import type { SeenAgent } from "./Agents.ts"
 import { Agents } from "./Agents.ts"
-import { canManage, canPublish, canRead, seesPipeline } from "./AgentsPolicy.ts"
-import type { StageEvent, VersionRow } from "./AgentsSql.ts"
-import { AgentsSql } from "./AgentsSql.ts"
+import { canPublish, canRead, seesPipeline, standingOf } from "./AgentsPolicy.ts"
+import type { Standing } from "./AgentsPolicy.ts"
+import type { StageEvent, StandingRow, VersionRow } from "./AgentsSql.ts"
+import { affecting, AgentsSql } from "./AgentsSql.ts"
 import { readArchiveHead } from "./ArchiveHead.ts"
+import { hotArchives } from "./HotArchives.ts"
 import { ScanStarter } from "./ScanStarter.ts"
+import { versionMeant } from "./VersionRanges.ts"
 
 /** A release as others use it: to run, verify or install it. */
 export interface ReleaseRow {
@@ -71,13 +74,18 @@ const lookAgain = "5 seconds"
 const lastSeq = 2 ** 31 - 1
 const terminal: ReadonlyArray<VersionStatus> = ["needs_review", "published", "quarantined", "blocked", "yanked"]
 
-const refOf = (row: Pick<VersionRow, "namespace" | "name" | "version">) => `${row.namespace}/${row.name}@${row.version}`
+const refOf = (row: VersionRow) => `${row.releasedAs ?? `${row.namespace}/${row.name}`}@${row.version}`
 
-const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boolean): AgentVersion => ({
+/** What people are told before they use a version. Spec: Other states. */
+export const warningsOf = (status: VersionStatus): ReadonlyArray<string> =>
+  status === "yanked" ? ["This version is yanked: its publisher advises against it. Ranges leave it out."] : []
+
+export const versionRecord = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boolean): AgentVersion => ({
   id: row.id,
   namespace: row.namespace,
   name: row.name,
   version: row.version,
+  ref: refOf(row),
   status: row.status,
   manifestSchemaVersion: row.manifestSchemaVersion,
   scanStatus: row.scanStatus,
@@ -85,6 +93,7 @@ const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boole
   ...(row.findingCounts === null ? {} : { findingCounts: row.findingCounts }),
   // Of what holds a version only those learn who can mend it.
   ...(row.holding === null || !all ? {} : { holding: row.holding }),
+  ...affecting(row.advisories, row.version),
   signed: row.signed,
   archive: {
     digest: row.archiveDigest,
@@ -94,8 +103,13 @@ const record = (row: VersionRow, pipeline: ReadonlyArray<StageEvent>, all: boole
   manifest: row.manifest,
   modes: row.manifest?.modes ?? [],
   capabilities: row.manifest?.capabilities ?? null,
-  source: { kind: row.sourceKind, commit: row.sourceCommit },
+  source: {
+    kind: row.sourceKind,
+    commit: row.sourceCommit,
+    ...(row.sourceKind === "git" ? { url: `/git/${row.namespace}/${row.name}.git` } : {})
+  },
   submittedBy: row.submitter,
+  warnings: warningsOf(row.status),
   pipeline,
   createdAt: row.createdAt.toISOString(),
   publishedAt: row.publishedAt?.toISOString() ?? null
@@ -124,6 +138,14 @@ export class Versions extends Context.Service<
       name: string,
       version: string
     ) => Effect.Effect<AgentVersion, NotFound>
+    /** The version that `range` means, or an exact version; the latest published one without. A range means a prerelease only when it names it, or with `prerelease`. */
+    readonly resolveVersion: (
+      viewer: Account | null,
+      ns: string,
+      name: string,
+      range: string | undefined,
+      prerelease: boolean
+    ) => Effect.Effect<AgentVersion, NotFound | Validation>
     /** Pipeline progress until a terminal state, then `done`. */
     readonly events: (
       viewer: Account | null,
@@ -160,19 +182,22 @@ export class Versions extends Context.Service<
       name: string,
       path: string,
       source?: { readonly kind: "git"; readonly commit: string }
-    ) => Effect.Effect<AgentVersion, NotFound | TooLarge | Validation | AgentRetired | VersionExists | VersionsPerDay>
+    ) => Effect.Effect<
+      AgentVersion,
+      NotFound | TooLarge | Validation | AgentRetired | VersionExists | VersionsPerDay | OrgDecommissioning
+    >
     readonly yank: (
       actor: Account,
       ns: string,
       name: string,
       version: string
-    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished | OrgDecommissioning>
     readonly unyank: (
       actor: Account,
       ns: string,
       name: string,
       version: string
-    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
+    ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished | OrgDecommissioning>
     /** Staff's decision on a version, with its reason. */
     readonly moderate: (
       actor: Account,
@@ -182,7 +207,7 @@ export class Versions extends Context.Service<
       decision: "quarantine" | "release" | "block",
       reason: string
     ) => Effect.Effect<AgentVersion, NotFound | VersionNotPublished>
-    readonly reviewQueue: (actor: Account) => Effect.Effect<ReadonlyArray<AgentVersion>, Forbidden>
+    /** The decision alone; who may take it when is asked by `Reviews`. */
     readonly review: (
       actor: Account,
       ns: string,
@@ -191,8 +216,8 @@ export class Versions extends Context.Service<
       decision: "publish" | "block",
       reason: string
     ) => Effect.Effect<AgentVersion, NotFound | Forbidden | VersionNotPublished>
-    /** `ns/name@version`, or the latest published of `ns/name`. 404 as for a missing name when the reader may not read it. */
-    readonly resolve: (ref: string, reader: Account) => Effect.Effect<ReleaseRow, NotFound>
+    /** `ns/name@version`, `ns/name@range`, or the latest published of `ns/name`. 404 as for a missing name when the reader may not read it. */
+    readonly resolve: (ref: string, reader: Account) => Effect.Effect<ReleaseRow, NotFound | Validation>
     /** For a run that was created from it: whatever its state is now. */
     readonly releaseById: (versionId: string) => Effect.Effect<ReleaseRow | null>
   }
@@ -204,6 +229,7 @@ export class Versions extends Context.Service<
       const agents = yield* Agents
       const orgs = yield* Orgs
       const objects = yield* ObjectStore
+      const archives = yield* hotArchives
       const audit = yield* Audit.Audit
       const settings = yield* Settings.Settings
       const notifications = yield* Notifications
@@ -212,17 +238,20 @@ export class Versions extends Context.Service<
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const transaction = Database.transaction(sql)
 
+      const seesAll = (viewer: Account | null, standing: Standing) => seesPipeline(standing) || viewer?.staff === true
       /** The version as the viewer may know it: one that was never published is only its publishers'. */
+      const known = <Row extends VersionRow & StandingRow>(viewer: Account | null, row: Row | null) => {
+        const standing = row === null ? null : standingOf(row)
+        if (row === null || standing === null || !canRead(viewer, standing)) return Effect.fail(new NotFound({}))
+        const all = seesAll(viewer, standing)
+        return all || row.publishedAt !== null ? Effect.succeed({ row, all }) : Effect.fail(new NotFound({}))
+      }
       const find = Effect.fnUntraced(function* (viewer: Account | null, ns: string, name: string, version: string) {
-        const seen = yield* agents.seen(viewer, ns, name)
-        const row = yield* Effect.orDie(rows.version(ns, name, version))
-        const all = seesPipeline(seen.standing) || viewer?.staff === true
-        if (row === null || (!all && row.publishedAt === null)) return yield* new NotFound({})
-        return { row, seen, all }
+        return yield* known(viewer, yield* Effect.orDie(rows.seenVersion(viewer?.accountId ?? null, ns, name, version)))
       })
       const show = Effect.fnUntraced(function* (row: VersionRow, all: boolean) {
         const stages = yield* Effect.orDie(rows.stageEvents([row.id]))
-        return record(
+        return versionRecord(
           row,
           stages.map(({ data }) => data),
           all
@@ -230,13 +259,12 @@ export class Versions extends Context.Service<
       })
       const reread = (id: string) => Effect.flatMap(Effect.orDie(rows.versionById(id)), (row) => show(row!, true))
 
-      const auditOrg = (seen: SeenAgent) => seen.agent.namespace
       const note = (actor: Account, action: string, row: VersionRow, detail: Record<string, unknown>) =>
         audit.record({
           actor: { type: "account", id: actor.accountId, handle: actor.handle },
           action,
           target: refOf(row),
-          org: row.namespace,
+          org: row.org ?? undefined,
           detail
         })
       const change = Effect.fnUntraced(function* (
@@ -265,14 +293,15 @@ export class Versions extends Context.Service<
         return yield* reread(row.id)
       })
       const ofManager = Effect.fnUntraced(function* (actor: Account, ns: string, name: string, version: string) {
-        const { standing } = yield* agents.known(actor, ns, name)
+        const { hold } = yield* agents.managed(actor, ns, name)
         const row = yield* Effect.orDie(rows.version(ns, name, version))
-        return row !== null && canManage(standing) ? row : yield* new NotFound({})
+        if (row === null) return yield* new NotFound({})
+        return hold === null ? row : yield* hold
       })
       /** Staff sees every version, also of private agents: it decides on them. */
       const ofStaff = Effect.fnUntraced(function* (ns: string, name: string, version: string) {
         const row = yield* Effect.orDie(rows.version(ns, name, version))
-        return row === null ? yield* new NotFound({}) : row
+        return row === null || (yield* orgs.namespace(ns)) === null ? yield* new NotFound({}) : row
       })
       const release = (row: VersionRow, attestation: unknown): ReleaseRow | null =>
         row.manifest === null
@@ -293,6 +322,21 @@ export class Versions extends Context.Service<
               builtin: row.builtin,
               scanStatus: row.scanStatus
             }
+      /** What resolves: the exact version, also a yanked one, or the newest published one that a range means. */
+      const pick = Effect.fnUntraced(function* (
+        accountId: string | null,
+        ns: string,
+        name: string,
+        range: string | undefined,
+        asked: { readonly pointer: string; readonly where: "query" | "body"; readonly prerelease?: boolean }
+      ) {
+        const version = range === undefined ? undefined : yield* versionMeant(rows, ns, name, range, asked)
+        if (range !== undefined && version === undefined) return yield* new NotFound({})
+        const row = yield* Effect.orDie(
+          version === undefined ? rows.seenLatest(accountId, ns, name) : rows.seenVersion(accountId, ns, name, version)
+        )
+        return row !== null && (row.status === "published" || row.status === "yanked") ? row : yield* new NotFound({})
+      })
 
       const submit = Effect.fnUntraced(function* (
         actor: Account,
@@ -303,6 +347,7 @@ export class Versions extends Context.Service<
       ) {
         const seen = yield* agents.known(actor, ns, name)
         if (!canPublish(seen.standing)) return yield* new NotFound({})
+        if (seen.hold !== null) return yield* seen.hold
         if (seen.agent.retiredAt !== null)
           return yield* new AgentRetired({ detail: "A retired agent takes no submission" })
         const { size } = yield* Effect.orDie(Effect.tryPromise(() => stat(path)))
@@ -341,6 +386,9 @@ export class Versions extends Context.Service<
           Effect.gen(function* () {
             yield* locked
             yield* withinDay(at)
+            // Read under the lock: it may have been renamed, made public or told to scan meanwhile.
+            const current = yield* Effect.orDie(rows.lockedAgent(seen.agent.id))
+            if (current?.namespace !== ns || current.name !== name) return yield* new NotFound({})
             // A submission of the same bytes that was refused meanwhile took them away again.
             if (!(yield* Effect.orDie(objects.has(stored.digest)))) yield* put
             yield* rows
@@ -353,6 +401,7 @@ export class Versions extends Context.Service<
                 manifestSchemaVersion: head.manifestSchemaVersion,
                 sourceKind: source?.kind ?? "upload",
                 sourceCommit: source?.commit ?? null,
+                scanStatus: current.pipelineSkip ? "skipped" : "pending",
                 submittedBy: actor.accountId,
                 createdAt: at
               })
@@ -366,7 +415,7 @@ export class Versions extends Context.Service<
               actor: { type: "account", id: actor.accountId, handle: actor.handle },
               action: "version.submit",
               target: `${ns}/${name}@${head.version}`,
-              org: auditOrg(seen),
+              org: seen.org ?? undefined,
               detail: { digest: stored.digest, ...(source === undefined ? {} : { commit: source.commit }) }
             })
           })
@@ -445,17 +494,30 @@ export class Versions extends Context.Service<
         list: Effect.fnUntraced(function* (viewer, ns, name, page) {
           const { agent, standing } = yield* agents.seen(viewer, ns, name)
           const [offset, limit] = [clampOffset(page.offset), clamp(page.limit, 100, 20)]
-          const all = seesPipeline(standing) || viewer?.staff === true
+          const all = seesAll(viewer, standing)
           const found = yield* Effect.orDie(rows.versions(agent.id, all, offset, limit))
           const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
           const of = (id: string) => stages.filter(({ versionId }) => versionId === id).map(({ data }) => data)
           // A page past the end has no row that could tell the total.
           const [counted] =
             found.length > 0 || offset === 0 ? found : yield* Effect.orDie(rows.versions(agent.id, all, 0, 1))
-          return { items: found.map((row) => record(row, of(row.id), all)), total: counted?.total ?? 0, offset, limit }
+          return {
+            items: found.map((row) => versionRecord(row, of(row.id), all)),
+            total: counted?.total ?? 0,
+            offset,
+            limit
+          }
         }),
         get: Effect.fnUntraced(function* (viewer, ns, name, version) {
-          const { all, row } = yield* find(viewer, ns, name, version)
+          const found = rows.shownVersion(viewer?.accountId ?? null, ns, name, version)
+          const { all, row } = yield* known(viewer, yield* Effect.orDie(found))
+          return versionRecord(row, row.pipeline, all)
+        }),
+        resolveVersion: Effect.fnUntraced(function* (viewer, ns, name, range, prerelease) {
+          const asked = { pointer: "/range", where: "query", prerelease } as const
+          // Before the range is read: what is wrong with it is told to readers alone.
+          yield* agents.seen(viewer, ns, name)
+          const { all, row } = yield* known(viewer, yield* pick(viewer?.accountId ?? null, ns, name, range, asked))
           return yield* show(row, all)
         }),
         events,
@@ -474,17 +536,24 @@ export class Versions extends Context.Service<
           )
         }),
         archive: Effect.fnUntraced(function* (viewer, ns, name, digest) {
-          const { agent, standing } = yield* agents.seen(viewer, ns, name)
-          const row = yield* Effect.orDie(rows.byArchive(agent.id, digest))
-          const all = seesPipeline(standing) || viewer?.staff === true
-          if (row === null) return yield* new NotFound({})
-          if (row.status === "blocked") return yield* new Blocked({})
-          if (row.status === "quarantined") return yield* new VersionQuarantined({})
-          if (row.status === "scanning" || row.status === "needs_review") {
-            return all ? yield* new VersionNotPublished({ versionStatus: row.status }) : yield* new NotFound({})
+          const row = yield* Effect.orDie(rows.seenArchive(viewer?.accountId ?? null, ns, name, digest))
+          if (row === null) {
+            // What a fork starts with is its authors' to go on with, and no release.
+            const { agent, standing } = yield* agents.seen(viewer, ns, name)
+            if (digest !== agent.forkArchive || !seesAll(viewer, standing)) return yield* new NotFound({})
+          } else {
+            const standing = standingOf(row)
+            if (!canRead(viewer, standing)) return yield* new NotFound({})
+            if (row.status === "blocked") return yield* new Blocked({})
+            if (row.status === "quarantined") return yield* new VersionQuarantined({})
+            if (row.status === "scanning" || row.status === "needs_review") {
+              return seesAll(viewer, standing)
+                ? yield* new VersionNotPublished({ versionStatus: row.status })
+                : yield* new NotFound({})
+            }
           }
-          const { bytes, content } = yield* Effect.orDie(objects.get(digest))
-          return { bytes, public: agent.visibility === "public", content }
+          const { bytes, content } = yield* Effect.orDie(archives.get(digest))
+          return { bytes, public: row?.visibility === "public", content }
         }),
         submit,
         yank: Effect.fnUntraced(function* (actor, ns, name, version) {
@@ -535,18 +604,6 @@ export class Versions extends Context.Service<
               )
           }
         }),
-        reviewQueue: Effect.fnUntraced(function* (actor) {
-          if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })
-          const found = yield* Effect.orDie(rows.inReview(200))
-          const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
-          return found.map((row) =>
-            record(
-              row,
-              stages.filter(({ versionId }) => versionId === row.id).map(({ data }) => data),
-              true
-            )
-          )
-        }),
         review: Effect.fnUntraced(function* (actor, ns, name, version, decision, reason) {
           if (!actor.staff) return yield* new Forbidden({ detail: "Reviewers are members of the staff organization" })
           const row = yield* ofStaff(ns, name, version)
@@ -571,16 +628,8 @@ export class Versions extends Context.Service<
         resolve: Effect.fnUntraced(function* (ref, reader) {
           const [path, version] = ref.split("@") as [string, string | undefined]
           const [ns, name] = path.split("/") as [string, string]
-          const row = yield* Effect.orDie(
-            version === undefined ? rows.latestPublished(ns, name) : rows.version(ns, name, version)
-          )
-          if (row === null || (row.status !== "published" && row.status !== "yanked")) return yield* new NotFound({})
-          if ((yield* orgs.namespace(ns)) === null) return yield* new NotFound({})
-          if (row.visibility === "private") {
-            const role = yield* orgs.roleIn(reader.accountId, ns)
-            const grant = role === null ? yield* Effect.orDie(rows.grant(row.agentId, reader.accountId)) : null
-            if (!canRead(reader, { visibility: row.visibility, role, grant })) return yield* new NotFound({})
-          }
+          const row = yield* pick(reader.accountId, ns, name, version, { pointer: "/ref", where: "body" })
+          if (!canRead(reader, standingOf(row))) return yield* new NotFound({})
           const found = release(row, null)
           return found === null ? yield* new NotFound({}) : found
         }),

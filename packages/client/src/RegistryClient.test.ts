@@ -57,6 +57,7 @@ const aVersion = {
   namespace: "acme",
   name: "notes",
   version: "1.0.0",
+  ref: "acme/notes@1.0.0",
   status: "published",
   manifestSchemaVersion: 2,
   scanStatus: "scanned",
@@ -67,6 +68,7 @@ const aVersion = {
   capabilities: null,
   source: { kind: "upload", commit: null },
   submittedBy: "ada",
+  warnings: [],
   pipeline: [{ stage: "S1", name: "archive", status: "passed" }],
   createdAt: at,
   publishedAt: at
@@ -91,6 +93,7 @@ describe("the client", () => {
         join(directory, "agent.yaml"),
         "schemaVersion: 2\nname: acme/notes\nversion: 1.0.0\ndescription: x\nmodes: [autonomous]\n"
       )
+      writeFileSync(join(directory, "AGENT.md"), "Be brief.")
       const archive = yield* packDirectory(directory)
       const registry = yield* makeClient({ baseUrl, credential: token("pat-1") })
       assert.strictEqual((yield* registry.submit(archive)).version, "1.0.0")

@@ -1,5 +1,5 @@
 /** Who may call an endpoint, given its access rule. Nothing else decides it. Spec: Authentication. */
-import { EmailUnverified, Forbidden, Unauthorized } from "@quickagents/schema"
+import { EmailUnverified, Forbidden, SignInTooOld, Unauthorized } from "@quickagents/schema"
 import type { AccessRule, Account } from "@quickagents/schema"
 
 /** An endpoint that declares no rule is open to browser sessions only. */
@@ -16,7 +16,7 @@ export const refusal = (
   rule: AccessRule,
   account: Account | null,
   method: string
-): Unauthorized | Forbidden | EmailUnverified | null => {
+): Unauthorized | Forbidden | SignInTooOld | EmailUnverified | null => {
   if (account === null) return rule.caller === "anyone" ? null : new Unauthorized({})
   const { scopes } = account
   if (scopes !== "all") {
@@ -26,6 +26,7 @@ export const refusal = (
       return new Forbidden({ detail: "The token lacks a scope", required: [...rule.scopes] })
     }
   }
+  if (staffOnly(rule) && account.staffSignInTooOld === true) return new SignInTooOld({})
   if (staffOnly(rule) && !account.staff) return new Forbidden({ detail: "Open to platform staff only" })
   if (isChange(method) && !rule.unverified && !account.emailVerified) return new EmailUnverified({})
   return null

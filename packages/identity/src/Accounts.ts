@@ -81,7 +81,8 @@ export class Accounts extends Context.Service<
 
       const refresh = (identity: ProviderIdentity) =>
         sql<AccountRow>`
-          UPDATE accounts SET email = ${identity.email}, email_verified = ${identity.emailVerified}
+          UPDATE accounts SET email = ${identity.email},
+            email_verified = ${identity.emailVerified} OR (accounts.verified_email IS NOT NULL AND accounts.verified_email = ${identity.email})
           FROM identities
           WHERE identities.subject = ${identity.subject} AND accounts.id = identities.account_id
           RETURNING accounts.*`.pipe(Effect.map(([row]) => row ?? null))

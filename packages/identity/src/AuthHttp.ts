@@ -1,9 +1,11 @@
-/** Handlers of the `auth` group: browser navigations that end in redirects, and sign-out. */
+/** Handlers of the `auth` group: browser navigations that end in redirects, codes that are changed for what they stand for, and sign-out. */
 import { randomToken, Settings } from "@quickagents/platform"
 import { Actor, CoreApi } from "@quickagents/schema"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { DesktopGrants } from "./DesktopGrants.ts"
+import { EmailVerification } from "./EmailVerification.ts"
 import { Sessions } from "./Sessions.ts"
 import { SignIn } from "./SignIn.ts"
 import { dropCookie, signInCookies } from "./SignInCookies.ts"
@@ -18,6 +20,8 @@ export const AuthHttp = HttpApiBuilder.group(
     const settings = yield* Settings.Settings
     const signIn = yield* SignIn
     const sessions = yield* Sessions
+    const desktop = yield* DesktopGrants
+    const emails = yield* EmailVerification
     const cookies = signInCookies(settings["service.baseUrl"])
 
     return handlers.handleAll({
@@ -44,6 +48,8 @@ export const AuthHttp = HttpApiBuilder.group(
             dropCookie(cookies.signIn, cookies)
           )
         }),
+      desktopExchange: ({ payload }) => desktop.exchange(payload.code, payload.name ?? "desktop"),
+      verifyEmail: ({ payload }) => emails.confirm(payload.token),
       signOut: () =>
         Effect.gen(function* () {
           const actor = yield* Actor

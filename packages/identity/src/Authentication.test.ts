@@ -1,7 +1,9 @@
 import { assert, layer } from "@effect/vitest"
+import { RateLimits, Settings } from "@quickagents/platform"
 import type { Scope } from "@quickagents/schema"
 import { Effect, Layer, Tracer } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { aPerson, layerTestRegistry, send } from "./testing/TestRegistry.ts"
 import { isTokenText } from "./TokenText.ts"
 
@@ -319,6 +321,81 @@ layer(
       for (const path of ["/probe/anyone", "/probe/account", "/nowhere"])
         assert.strictEqual((yield* send(path)).status, 429, path)
       assert.strictEqual((yield* send("/probe/account", { headers: eve.headers })).status, 200)
+    })
+  )
+})
+
+const standard = Settings.read({ environment: { DATABASE_URL: "postgres://test" } })
+
+layer(
+  layerTestRegistry(() => ({
+    "limits.authedBurstPerMin": standard["limits.authedBurstPerMin"],
+    "limits.authedPerHour": standard["limits.authedPerHour"],
+    "limits.anonymousPerMin": standard["limits.anonymousPerMin"],
+    "limits.loginPerMin": standard["limits.loginPerMin"]
+  }))
+)("rate limits of a deployment that sets none", (it) => {
+  it.effect(
+    "[RATE-001] are 5000 requests of an account in an hour and 100 in a minute, 60 of an address without a credential in a minute, 10 of them sign-ins",
+    () =>
+      Effect.gen(function* () {
+        const ada = yield* aPerson("ada")
+        const limits = yield* RateLimits
+        const letIn = Effect.fnUntraced(function* (count: number, path: string, headers: Record<string, string> = {}) {
+          const answers = yield* Effect.all(
+            Array.from({ length: count }, () => send(path, { headers })),
+            { concurrency: 8 }
+          )
+          return answers.filter(({ status }) => status !== 429).length
+        })
+        assert.strictEqual(yield* letIn(101, "/probe/account", ada.headers), 100)
+        // The rest of the hour but one, without asking for each of them.
+        const hour = { name: "authed-hour", limit: 5_000, windowMs: 3_600_000 }
+        for (let spent = 101; spent < 4_999; spent++) yield* limits.take(ada.account.id, [hour])
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* letIn(1, "/probe/account", ada.headers), 1)
+        const late = yield* send("/probe/account", { headers: ada.headers })
+        assert.strictEqual(late.status, 429)
+        assert.strictEqual(late.headers.get("ratelimit-limit"), "5000")
+        assert.strictEqual(late.headers.get("retry-after"), String(59 * 60))
+        yield* TestClock.adjust("59 minutes")
+        assert.strictEqual(yield* letIn(1, "/probe/account", ada.headers), 1)
+
+        assert.strictEqual(yield* letIn(61, "/probe/anyone"), 60)
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* letIn(11, "/api/v1/auth/oidc/oidc/start"), 10)
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* letIn(1, "/api/v1/auth/oidc/oidc/start"), 1)
+      })
+  )
+})
+
+layer(layerTestRegistry(() => ({ "auth.staffSignIn": 12 * 3_600_000 })))("platform staff", (it) => {
+  it.effect("acts as staff by a session of a recent sign-in only, and is told to sign in again", () =>
+    Effect.gen(function* () {
+      const staff = yield* aPerson("staff-person")
+      const token = yield* aToken(staff, "audit:read")
+      const reads = (headers: Record<string, string>) => send("/probe/staff", { headers })
+      const changes = (headers: Record<string, string>) => send("/probe/staff", { method: "POST", headers })
+      yield* TestClock.adjust("12 hours")
+      assert.strictEqual((yield* reads(staff.headers)).status, 200)
+      assert.strictEqual((yield* changes(staff.changing)).status, 200)
+      yield* TestClock.adjust("1 second")
+      for (const answer of [yield* reads(staff.headers), yield* changes(staff.changing)]) {
+        assert.strictEqual(answer.status, 403)
+        assert.strictEqual(answer.body.type, "/problems/sign-in-too-old")
+      }
+      // It is an account's session all the same, but not staff's anywhere else either.
+      const profile = yield* send("/api/v1/user", { headers: staff.headers })
+      assert.deepInclude(profile.body, { handle: "staff-person", staff: false })
+      // A token is no session: what staff reads, its scope opens.
+      assert.strictEqual((yield* reads(token.headers)).status, 200)
+      const again = yield* aPerson("staff-person")
+      assert.strictEqual((yield* changes(again.changing)).status, 200)
+      // To all others the route is what it was.
+      const eve = yield* aPerson("eve")
+      yield* TestClock.adjust("13 hours")
+      assert.strictEqual((yield* reads(eve.headers)).body.type, "/problems/forbidden")
     })
   )
 })

@@ -103,7 +103,10 @@ const make = Effect.gen(function* () {
         yield* takeByAddress(anonymous, signIn)
         return yield* Effect.provideService(httpEffect, Viewer, null)
       }
-      const caller = yield* Effect.catchTag(decide(endpoint), "EmailUnverified", Effect.die)
+      const caller = yield* Effect.catchTags(decide(endpoint), {
+        EmailUnverified: Effect.die,
+        SignInTooOld: Effect.die
+      })
       return yield* Effect.provideService(httpEffect, Viewer, caller)
     })
   )

@@ -3,6 +3,7 @@
  * read in the same statement, so a removed staff member is refused at the next
  * request. Spec: Authentication; other rules 6.
  */
+import { Settings } from "@quickagents/platform"
 import type { Account, Scope } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -18,16 +19,22 @@ interface CallerRow {
   readonly staff: boolean
 }
 interface SessionCallerRow extends CallerRow {
+  /** When the sign-in was: each opens a session of its own. */
+  readonly createdAt: Date
   readonly csrfToken: string
 }
-interface TokenCallerRow extends CallerRow {
-  readonly scopes: ReadonlyArray<Scope>
+interface StampedCallerRow extends CallerRow {
   readonly lastUsedAt: Date | null
+}
+interface TokenCallerRow extends StampedCallerRow {
+  readonly scopes: ReadonlyArray<Scope>
 }
 
 const lastUsedMs = 60_000
+/** What git over SSH may do; its routes ask for no other scope. */
+const sshKeyScopes: ReadonlySet<Scope> = new Set(["repo:read", "repo:write"])
 
-const accountOf = (row: CallerRow, kind: "session" | "token", scopes: Account["scopes"]): Account => ({
+const accountOf = (row: CallerRow, kind: Account["credential"]["kind"], scopes: Account["scopes"]): Account => ({
   accountId: row.accountId,
   handle: row.handle,
   emailVerified: row.emailVerified,
@@ -45,6 +52,10 @@ export class Credentials extends Context.Service<
     ) => Effect.Effect<{ readonly account: Account; readonly csrfToken: string } | null>
     /** The account of a personal access token. Null: malformed, unknown, revoked or expired. */
     readonly ofToken: (text: string) => Effect.Effect<Account | null>
+    /** The account of an SSH key, and what says that it was used: for the caller once it has seen the key's signature. */
+    readonly ofSshKey: (
+      fingerprint: string
+    ) => Effect.Effect<{ readonly account: Account; readonly used: Effect.Effect<void> } | null>
   }
 >()("identity/Credentials") {
   static readonly layer = Layer.effect(
@@ -52,33 +63,41 @@ export class Credentials extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const memberships = yield* Memberships
+      const settings = yield* Settings.Settings
       const scope = yield* Effect.scope
       const staff = memberships.isStaff(sql.literal("a.id"))
       const stamping = new Set<string>()
 
-      /** Beside the request, at most once a minute: when a token was used last must not make its requests slower. */
-      const stamp = (row: TokenCallerRow, now: number) => {
-        if (stamping.has(row.id) || (row.lastUsedAt !== null && now - row.lastUsedAt.getTime() < lastUsedMs))
-          return Effect.void
-        stamping.add(row.id)
-        return sql`
-          UPDATE tokens SET last_used_at = ${new Date(now)}
-          WHERE id = ${row.id} AND (last_used_at IS NULL OR last_used_at < ${new Date(now - lastUsedMs)})`.pipe(
-          Effect.ignoreCause({ log: "Warn" }),
-          Effect.ensuring(Effect.sync(() => stamping.delete(row.id))),
-          Effect.forkIn(scope),
-          Effect.asVoid
-        )
-      }
+      /** Beside the request, at most once a minute: when a credential was used last must not make its requests slower. */
+      const stamp = (table: "tokens" | "ssh_keys", row: StampedCallerRow, now: number) =>
+        Effect.suspend(() => {
+          if (stamping.has(row.id) || (row.lastUsedAt !== null && now - row.lastUsedAt.getTime() < lastUsedMs))
+            return Effect.void
+          stamping.add(row.id)
+          return sql`
+            UPDATE ${sql(table)} SET last_used_at = ${new Date(now)}
+            WHERE id = ${row.id} AND (last_used_at IS NULL OR last_used_at < ${new Date(now - lastUsedMs)})`.pipe(
+            Effect.ignoreCause({ log: "Warn" }),
+            Effect.ensuring(Effect.sync(() => stamping.delete(row.id))),
+            Effect.forkIn(scope),
+            Effect.asVoid
+          )
+        })
 
       return Credentials.of({
         ofSession: Effect.fnUntraced(function* (token) {
           const now = new Date(yield* Clock.currentTimeMillis)
           const [row] = yield* sql<SessionCallerRow>`
-            SELECT s.id, s.csrf_token, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
+            SELECT s.id, s.csrf_token, s.created_at, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
             FROM sessions s JOIN accounts a ON a.id = s.account_id
             WHERE s.token_hash = ${secretHash(token)} AND s.expires_at > ${now}`
-          return row === undefined ? null : { account: accountOf(row, "session", "all"), csrfToken: row.csrfToken }
+          if (row === undefined) return null
+          const account = accountOf(row, "session", "all")
+          const tooOld = row.staff && now.getTime() - row.createdAt.getTime() > settings["auth.staffSignIn"]
+          return {
+            account: tooOld ? { ...account, staff: false, staffSignInTooOld: true } : account,
+            csrfToken: row.csrfToken
+          }
         }, Effect.orDie),
         ofToken: Effect.fnUntraced(function* (text) {
           if (!isTokenText(text)) return null
@@ -88,8 +107,17 @@ export class Credentials extends Context.Service<
             FROM tokens t JOIN accounts a ON a.id = t.account_id
             WHERE t.token_hash = ${secretHash(text)} AND (t.expires_at IS NULL OR t.expires_at > ${new Date(now)})`
           if (row === undefined) return null
-          yield* stamp(row, now)
+          yield* stamp("tokens", row, now)
           return accountOf(row, "token", new Set(row.scopes))
+        }, Effect.orDie),
+        ofSshKey: Effect.fnUntraced(function* (fingerprint) {
+          const now = yield* Clock.currentTimeMillis
+          const [row] = yield* sql<StampedCallerRow>`
+            SELECT k.id, k.last_used_at, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
+            FROM ssh_keys k JOIN accounts a ON a.id = k.account_id WHERE k.fingerprint = ${fingerprint}`
+          return row === undefined
+            ? null
+            : { account: accountOf(row, "sshKey", sshKeyScopes), used: stamp("ssh_keys", row, now) }
         }, Effect.orDie)
       })
     })

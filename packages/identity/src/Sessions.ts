@@ -97,10 +97,12 @@ export class Sessions extends Context.Service<
   )
 }
 
-/** Sessions and sign-in attempts past their time; called by a cron. */
+/** Sessions, sign-in attempts and codes past their time; called by a cron. */
 export const sweepSessions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
   yield* sql`DELETE FROM sessions WHERE expires_at < ${now}`
   yield* sql`DELETE FROM sign_in_attempts WHERE expires_at < ${now}`
+  yield* sql`DELETE FROM email_verifications WHERE expires_at < ${now}`
+  yield* sql`DELETE FROM desktop_grants WHERE expires_at < ${now}`
 })

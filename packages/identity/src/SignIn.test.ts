@@ -1,5 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import type { Settings } from "@quickagents/platform"
+import { Api } from "@quickagents/schema"
+import { toOpenApi } from "@quickagents/schema/openapi"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Accounts } from "./Accounts.ts"
@@ -78,6 +80,50 @@ const RealProvider = Layer.unwrap(
 )
 
 layer(RealProvider)("sign-in at a real provider", (it) => {
+  it.effect(
+    "[AUTH-001] people sign in through the one provider that is configured, and no password is kept or taken",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestRegistry
+        const browser = new Browser()
+        const callback = yield* Effect.flatMap(start(browser), (address) =>
+          Effect.promise(() => signInAtProvider(browser, address.href, "ada", url + callbackPath))
+        )
+        assert.strictEqual((yield* finish(browser, callback)).status, 302)
+        assert.strictEqual((yield* me(browser)).status, 200)
+        for (const other of ["google", "native", "OIDC"]) {
+          assert.strictEqual((yield* send(`/api/v1/auth/oidc/${other}/start`)).status, 404, other)
+        }
+        // Every operation of the contract that can make a session or a token of nothing but its request.
+        const document = toOpenApi(Api) as {
+          paths: Record<string, Record<string, { security?: ReadonlyArray<object> }>>
+        }
+        const open = Object.entries(document.paths).flatMap(([path, operations]) =>
+          Object.entries(operations)
+            .filter(([, { security = [{}] }]) => security.some((scheme) => Object.keys(scheme).length === 0))
+            .map(([method]) => `${method} ${path}`)
+        )
+        assert.sameMembers(
+          open.filter((route) => route.includes("/auth/")),
+          [
+            "get /api/v1/auth/oidc/{provider}/start",
+            "get /api/v1/auth/oidc/{provider}/callback",
+            "post /api/v1/auth/desktop/exchange",
+            "post /api/v1/auth/verify-email"
+          ]
+        )
+        assert.notMatch(JSON.stringify(document), /"[^"]*(password|passphrase|passwd)[^"]*":/i)
+        const sql = yield* SqlClient.SqlClient
+        const columns = yield* sql<{ name: string }>`
+        SELECT table_name || '.' || column_name AS name FROM information_schema.columns WHERE table_schema = 'public'`
+        assert.isAbove(columns.length, 30)
+        assert.deepStrictEqual(
+          columns.filter(({ name }) => /password|passphrase|passwd|salt/i.test(name)),
+          []
+        )
+      })
+  )
+
   it.effect(
     "[AUTH-005] [AUTH-023] starts with code, PKCE, state and nonce, and ends with a session at the path that was asked for",
     () =>

@@ -34,7 +34,10 @@ export class Tokens extends Context.Service<
   Tokens,
   {
     /** The answer is the only place where the token's text ever stands. Lives 90 days unless asked otherwise. */
-    readonly create: (account: Account, token: typeof CreateToken.Type) => Effect.Effect<typeof CreatedToken.Type>
+    readonly create: (
+      account: Pick<Account, "accountId" | "handle">,
+      token: typeof CreateToken.Type
+    ) => Effect.Effect<typeof CreatedToken.Type>
     /** Newest first; expired ones too, until they are revoked. */
     readonly list: (accountId: string) => Effect.Effect<ReadonlyArray<TokenRecord>>
     /** Fails with `NotFound` when the account has no such token. */

@@ -6,13 +6,13 @@
 import { Accounts, isReservedHandle } from "@quickagents/identity"
 import { Audit, Database, newId, Settings } from "@quickagents/platform"
 import { AlreadyAMember, Forbidden, LastAdmin, NameTaken, NotFound, StaffOrgDomain } from "@quickagents/schema"
-import type { Account, Member, Organization, OrgRole } from "@quickagents/schema"
+import type { Account, Member, Organization, OrgDecommissioning, OrgRole } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
-import { maybeStaff, memberChangeRefusal } from "./OrgsPolicy.ts"
+import { holdOf, isAdmin, maybeStaff, memberChangeRefusal } from "./OrgsPolicy.ts"
 import type { Role } from "./OrgsPolicy.ts"
-import { staffCondition } from "./Staff.ts"
+import { staffCondition, unseen } from "./Staff.ts"
 
 export interface OrgRow {
   readonly id: string
@@ -38,6 +38,8 @@ export interface NamespaceRow {
   readonly handle: string
   readonly kind: "account" | "org"
   readonly ownerId: string
+  /** Of an organization in a decommission hold, otherwise null: until then nothing under it changes. */
+  readonly decommissionAt: Date | null
 }
 
 interface MemberRow {
@@ -46,6 +48,9 @@ interface MemberRow {
   readonly role: OrgRole
   readonly since: Date
 }
+
+export const orgColumns =
+  "o.id, o.handle, o.display_name, o.domain, o.verified_domains, o.state, o.decommission_at, o.created_at"
 
 export const toOrganization = (row: OrgRow): Organization => ({
   id: row.id,
@@ -73,7 +78,7 @@ export interface NewOrg {
 export class Orgs extends Context.Service<
   Orgs,
   {
-    /** Null also when suspended: it is then as if it were not there. */
+    /** Null also when suspended or erased: it is then as if it were not there. */
     readonly byHandle: (handle: string) => Effect.Effect<OrgRow | null>
     /** The organization with the caller's role in it; null when there is none or it is suspended. */
     readonly seenBy: (
@@ -91,6 +96,11 @@ export class Orgs extends Context.Service<
     readonly create: (founder: Account, org: NewOrg) => Effect.Effect<OrgRow, NameTaken | AlreadyAMember>
     /** For the deployment itself: any handle, and one that is there already is left as it is. */
     readonly ensure: (org: NewOrg & { readonly ownerId: string }) => Effect.Effect<OrgRow, NameTaken | AlreadyAMember>
+    readonly patch: (
+      actor: Account,
+      org: string,
+      change: { readonly displayName: string }
+    ) => Effect.Effect<OrgRow, NotFound | Forbidden | OrgDecommissioning>
     readonly members: (orgId: string) => Effect.Effect<ReadonlyArray<Member>>
     /** Adds a member or changes a role. `NotFound`: no such account. */
     readonly putMember: (
@@ -98,12 +108,12 @@ export class Orgs extends Context.Service<
       org: string,
       member: string,
       role: OrgRole
-    ) => Effect.Effect<Member, NotFound | Forbidden | LastAdmin | AlreadyAMember | StaffOrgDomain>
+    ) => Effect.Effect<Member, NotFound | Forbidden | LastAdmin | AlreadyAMember | StaffOrgDomain | OrgDecommissioning>
     readonly removeMember: (
       actor: Account,
       org: string,
       member: string
-    ) => Effect.Effect<void, NotFound | Forbidden | LastAdmin>
+    ) => Effect.Effect<void, NotFound | Forbidden | LastAdmin | OrgDecommissioning>
   }
 >()("orgs/Orgs") {
   static readonly layer = Layer.effect(
@@ -114,9 +124,7 @@ export class Orgs extends Context.Service<
       const accounts = yield* Accounts
       const audit = yield* Audit.Audit
 
-      const columns = sql.literal(
-        "o.id, o.handle, o.display_name, o.domain, o.verified_domains, o.state, o.decommission_at, o.created_at"
-      )
+      const columns = sql.literal(orgColumns)
 
       const one = <A extends object, E>(rows: Effect.Effect<ReadonlyArray<A>, E>) =>
         rows.pipe(
@@ -128,7 +136,7 @@ export class Orgs extends Context.Service<
         one(sql<OrgRow & { readonly role: Role }>`
           SELECT ${columns}, m.role FROM organizations o
           LEFT JOIN members m ON m.org_id = o.id AND m.account_id = ${accountId} AND m.active
-          WHERE o.handle = ${handle} AND o.state <> 'suspended'`).pipe(
+          WHERE o.handle = ${handle} AND o.state NOT IN ${unseen(sql)}`).pipe(
           Effect.map((row) => {
             if (row === null) return null
             const { role, ...org } = row
@@ -181,7 +189,7 @@ export class Orgs extends Context.Service<
        */
       const lockedFor = Effect.fnUntraced(function* (actor: Account, handle: string, memberId: string) {
         const [org] = yield* sql<OrgRow>`
-          SELECT ${columns} FROM organizations o WHERE o.handle = ${handle} AND o.state <> 'suspended' FOR UPDATE`
+          SELECT ${columns} FROM organizations o WHERE o.handle = ${handle} AND o.state NOT IN ${unseen(sql)} FOR UPDATE`
         if (org === undefined) return null
         const [roles] = yield* sql<{ actorRole: Role; from: Role; otherAdmins: number }>`
           SELECT
@@ -200,6 +208,8 @@ export class Orgs extends Context.Service<
         const { actorRole, from, org, otherAdmins } = locked
         const refusal = memberChangeRefusal({ actorRole, self: target.id === actor.accountId, from, to, otherAdmins })
         if (refusal === "forbidden") return yield* new Forbidden({})
+        const hold = holdOf(org)
+        if (hold !== null) return yield* hold
         if (refusal === "last-admin") return yield* new LastAdmin({})
         return { org, target, from }
       })
@@ -222,7 +232,7 @@ export class Orgs extends Context.Service<
       return Orgs.of({
         byHandle: (handle) =>
           one(
-            sql<OrgRow>`SELECT ${columns} FROM organizations o WHERE o.handle = ${handle} AND o.state <> 'suspended'`
+            sql<OrgRow>`SELECT ${columns} FROM organizations o WHERE o.handle = ${handle} AND o.state NOT IN ${unseen(sql)}`
           ),
         seenBy,
         membershipOf: (accountId) =>
@@ -237,14 +247,15 @@ export class Orgs extends Context.Service<
             : one(sql<{ role: Role }>`
               SELECT CASE WHEN n.kind = 'account' THEN CASE WHEN n.owner_id = ${accountId} THEN 'owner' END ELSE m.role END AS role
               FROM namespaces n
-              LEFT JOIN organizations o ON n.kind = 'org' AND o.id = n.owner_id AND o.state <> 'suspended'
+              LEFT JOIN organizations o ON n.kind = 'org' AND o.id = n.owner_id AND o.state NOT IN ${unseen(sql)}
               LEFT JOIN members m ON m.org_id = o.id AND m.account_id = ${accountId} AND m.active
               WHERE n.handle = ${namespace}`).pipe(Effect.map((row) => row?.role ?? null)),
         namespace: (handle) =>
           one(sql<NamespaceRow>`
-            SELECT n.handle, n.kind, n.owner_id FROM namespaces n
+            SELECT n.handle, n.kind, n.owner_id, o.decommission_at
+            FROM namespaces n
             LEFT JOIN organizations o ON n.kind = 'org' AND o.id = n.owner_id
-            WHERE n.handle = ${handle} AND o.state IS DISTINCT FROM 'suspended'`),
+            WHERE n.handle = ${handle} AND (o.id IS NULL OR o.state NOT IN ${unseen(sql)})`),
         isStaff: (accountId) =>
           one(
             sql<{ staff: boolean }>`SELECT ${staffCondition(sql, settings["orgs.staff"])(sql`${accountId}`)} AS staff`
@@ -265,6 +276,21 @@ export class Orgs extends Context.Service<
           if (owner === null) return yield* Effect.die(new Error("the owner of an organization has to exist"))
           return yield* found(org, owner)
         }),
+        patch: Effect.fn("Orgs.patch")(
+          function* (actor, handle, change) {
+            const locked = yield* lockedFor(actor, handle, "")
+            if (locked === null || locked.actorRole === null) return yield* new NotFound({})
+            if (!isAdmin(locked.actorRole)) return yield* new Forbidden({})
+            const hold = holdOf(locked.org)
+            if (hold !== null) return yield* hold
+            const [org] = yield* sql<OrgRow>`
+              UPDATE organizations AS o SET display_name = ${change.displayName} WHERE o.id = ${locked.org.id} RETURNING ${columns}`
+            yield* recordChange(actor, "org.update", org, handle, change)
+            return org
+          },
+          sql.withTransaction,
+          Effect.catchTag("SqlError", Effect.die)
+        ),
         members: (orgId) =>
           sql<MemberRow>`
             SELECT a.handle, a.display_name, m.role, m.since FROM members m JOIN accounts a ON a.id = m.account_id
@@ -301,6 +327,9 @@ export class Orgs extends Context.Service<
             const { from, org, target } = yield* changeMember(actor, handle, member, null)
             if (from === null) return yield* new NotFound({})
             yield* sql`UPDATE members SET active = false WHERE org_id = ${org.id} AND account_id = ${target.id}`
+            yield* sql`
+              DELETE FROM team_members t USING teams
+              WHERE teams.id = t.team_id AND teams.org_id = ${org.id} AND t.account_id = ${target.id}`
             yield* recordChange(actor, "org.member_remove", org, target.handle, { from })
           },
           sql.withTransaction,

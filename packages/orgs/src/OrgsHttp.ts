@@ -1,19 +1,21 @@
 /** Handlers of the `orgs` group. */
 import { Audit } from "@quickagents/platform"
-import { Actor, clamp, CoreApi, Forbidden, NotFound } from "@quickagents/schema"
+import { Actor, CoreApi, Forbidden, NotFound } from "@quickagents/schema"
+import type { Account } from "@quickagents/schema"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { auditPage } from "./AuditHttp.ts"
+import { OrgLife } from "./OrgLife.ts"
 import { Orgs, toOrganization } from "./Orgs.ts"
+import type { OrgRow } from "./Orgs.ts"
 import { mayRead, mayReadAudit } from "./OrgsPolicy.ts"
-
-const auditMax = 200
-const auditStandard = 50
 
 export const OrgsHttp = HttpApiBuilder.group(
   CoreApi,
   "orgs",
   Effect.fnUntraced(function* (handlers) {
     const orgs = yield* Orgs
+    const life = yield* OrgLife
     const audit = yield* Audit.Audit
 
     /** The organization for those who may read it, with the caller's role. */
@@ -24,10 +26,17 @@ export const OrgsHttp = HttpApiBuilder.group(
       return { ...seen, actor }
     })
 
+    const changed = <E>(change: (actor: Account) => Effect.Effect<OrgRow, E>) =>
+      Effect.map(Effect.flatMap(Actor, change), toOrganization)
+
     return handlers.handleAll({
-      create: ({ payload }) =>
-        Effect.flatMap(Actor, (actor) => Effect.map(orgs.create(actor, payload), toOrganization)),
+      create: ({ payload }) => changed((actor) => orgs.create(actor, payload)),
       get: ({ params }) => Effect.map(readable(params.org), ({ org }) => toOrganization(org)),
+      patch: ({ params, payload }) => changed((actor) => orgs.patch(actor, params.org, payload)),
+      decommission: ({ params }) => changed((actor) => life.decommission(actor, params.org)),
+      cancelDecommission: ({ params }) => changed((actor) => life.cancelDecommission(actor, params.org)),
+      suspend: ({ params, payload }) => changed((actor) => life.suspend(actor, params.org, payload.reason)),
+      reinstate: ({ params, payload }) => changed((actor) => life.reinstate(actor, params.org, payload.reason)),
       members: ({ params }) =>
         Effect.gen(function* () {
           const { org } = yield* readable(params.org)
@@ -41,29 +50,7 @@ export const OrgsHttp = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { actor, org, role } = yield* readable(params.org)
           if (!mayReadAudit(role, actor.staff)) return yield* new Forbidden({})
-          const limit = clamp(query.limit, auditMax, auditStandard)
-          // One more than asked for tells whether there is a next page.
-          const rows = yield* audit.listForOrg(org.handle, {
-            before: query.cursor ?? null,
-            limit: limit + 1,
-            action: query.action,
-            actor: query.actor
-          })
-          const page = rows.slice(0, limit)
-          return {
-            items: page.map((row) => ({
-              id: row.id,
-              at: row.at.toISOString(),
-              actor: { type: row.actorType, id: row.actorId, handle: row.actorHandle },
-              action: row.action,
-              target: row.target,
-              org: row.org,
-              ip: row.ip,
-              requestId: row.requestId,
-              detail: row.detail
-            })),
-            nextCursor: rows.length > limit ? page.at(-1)!.id : null
-          }
+          return yield* Effect.provideService(auditPage(org.handle, query), Audit.Audit, audit)
         })
     })
   })

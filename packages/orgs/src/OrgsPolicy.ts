@@ -1,4 +1,5 @@
 /** Who may do what in an organization. Nothing else decides it. Spec: Errors, registry core; decisions on roles stand on each rule. */
+import { OrgDecommissioning } from "@quickagents/schema"
 import type { OrgRole } from "@quickagents/schema"
 
 export type Role = OrgRole | null
@@ -39,3 +40,12 @@ export const maybeStaff = (
   account: { readonly email: string; readonly emailVerified: boolean },
   domain: string | null
 ) => domain === null || (account.emailVerified && account.email.endsWith(`@${domain.toLowerCase()}`))
+
+/** Why nothing under an organization may change: it waits to be erased. Null when it may. Spec: Other states; 409 org-decommissioning. */
+export const holdOf = (org: { readonly handle: string; readonly decommissionAt: Date | null }) =>
+  org.decommissionAt === null
+    ? null
+    : new OrgDecommissioning({ org: org.handle, decommissionAt: org.decommissionAt.toISOString() })
+
+/** Only an owner ends the organization, or takes that back. */
+export const mayDecommission = (role: Role) => role === "owner"

@@ -46,16 +46,18 @@ export class Audit extends Context.Service<
   Audit,
   {
     readonly record: (entry: AuditRecord) => Effect.Effect<void>
-    /** Newest first; `before` is the id of the last entry of the page before. */
-    readonly listForOrg: (
-      org: string,
-      page: {
-        readonly before: string | null
-        readonly limit: number
-        readonly action?: string | undefined
-        readonly actor?: string | undefined
-      }
-    ) => Effect.Effect<ReadonlyArray<AuditRow>>
+    /** Newest first; `before` is the id of the last entry of the page before, `from` is of the page and `to` is not. */
+    readonly list: (page: {
+      /** Entries of this organization's log only. */
+      readonly org: string | undefined
+      readonly before: string | undefined
+      readonly limit: number
+      readonly action: string | undefined
+      /** Handle of who acted. */
+      readonly actor: string | undefined
+      readonly from: Date | undefined
+      readonly to: Date | undefined
+    }) => Effect.Effect<ReadonlyArray<AuditRow>>
   }
 >()("platform/Audit") {
   static readonly layer = Layer.effect(
@@ -80,15 +82,18 @@ export class Audit extends Context.Service<
             detail: JSON.stringify(entry.detail ?? {})
           })}`
         }, Effect.orDie),
-        listForOrg: (org, page) =>
+        list: ({ action, actor, before, from, limit, org, to }) =>
           sql<AuditRow>`
             SELECT * FROM audit_entries
             WHERE ${sql.and([
-              sql`org = ${org}`,
-              ...(page.before === null ? [] : [sql`id < ${page.before}`]),
-              ...(page.action === undefined ? [] : [sql`action = ${page.action}`]),
-              ...(page.actor === undefined ? [] : [sql`actor_handle = ${page.actor}`])
-            ])} ORDER BY id DESC LIMIT ${page.limit}`.pipe(Effect.orDie)
+              sql`true`,
+              ...(org === undefined ? [] : [sql`org = ${org}`]),
+              ...(before === undefined ? [] : [sql`id < ${before}`]),
+              ...(action === undefined ? [] : [sql`action = ${action}`]),
+              ...(actor === undefined ? [] : [sql`actor_handle = ${actor}`]),
+              ...(from === undefined ? [] : [sql`at >= ${from}`]),
+              ...(to === undefined ? [] : [sql`at < ${to}`])
+            ])} ORDER BY id DESC LIMIT ${limit}`.pipe(Effect.orDie)
       })
     })
   )

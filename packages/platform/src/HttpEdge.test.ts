@@ -21,6 +21,7 @@ import {
 } from "effect/http"
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import * as HttpEdge from "./HttpEdge.ts"
 import * as Idempotency from "./Idempotency.ts"
@@ -88,12 +89,12 @@ class TestApi extends HttpApi.make("test").add(Things).add(Once).annotate(HttpAp
 /** What the handler of `/once` does, told by the test. */
 class Work extends Context.Service<
   Work,
-  { done: number; gate: Deferred.Deferred<void>; started: Deferred.Deferred<void> }
+  { done: number; waiting: number; gate: Deferred.Deferred<void>; started: Deferred.Deferred<void> }
 >()("test/Work") {
   static readonly layer = Layer.effect(
     Work,
     Effect.gen(function* () {
-      return { done: 0, gate: yield* Deferred.make<void>(), started: yield* Deferred.make<void>() }
+      return { done: 0, waiting: 0, gate: yield* Deferred.make<void>(), started: yield* Deferred.make<void>() }
     })
   )
 }
@@ -182,7 +183,19 @@ const liveWith = (settings: Partial<Settings.Values>) => {
   const routes = HttpApiBuilder.layer(TestApi).pipe(
     Layer.provide([ThingsHttp, OnceHttp]),
     Layer.provide([TestAuthenticated, Idempotency.layer]),
-    Layer.provideMerge(HttpEdge.layer(TestApi))
+    Layer.provideMerge(HttpEdge.layer(TestApi)),
+    Layer.merge(
+      HttpRouter.add(
+        "GET",
+        "/git/wait",
+        Effect.gen(function* () {
+          const work = yield* Work
+          work.waiting++
+          yield* Deferred.await(work.gate)
+          return HttpServerResponse.empty()
+        })
+      )
+    )
   )
   return HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" })),
@@ -369,6 +382,69 @@ layer(liveWith({ "limits.anonymousPerMin": 1, "service.trustProxy": true }))("th
       assert.strictEqual(yield* from("198.51.100.1, 203.0.113.7"), 429)
       assert.strictEqual(yield* from("203.0.113.8"), 200)
     })
+  )
+})
+
+layer(liveWith({ "service.trustProxy": true }))("the edge before sign-in and git", (it) => {
+  const from = (address: string, path: string) => send("GET", path, { headers: { "x-forwarded-for": address } })
+
+  it.effect(
+    "[RATE-002] lets in 30 sign-in requests of an address and 30 a minute, 60 git requests and 120 a minute, eight of them at once; more get 429 with Retry-After 6 or 1",
+    () =>
+      Effect.gen(function* () {
+        const work = yield* Work
+        const statuses = (address: string, path: string, count: number) =>
+          Effect.map(Effect.all(Array.from({ length: count }, () => from(address, path))), (answers) => [
+            answers.filter(({ status }) => status === 404).length,
+            answers.filter(({ status }) => status === 429).length
+          ])
+        // No route is there: what is let in is 404.
+        const auth = "/api/v1/auth/oidc/oidc/start"
+        assert.deepStrictEqual(yield* statuses("192.0.2.1", auth, 31), [30, 1])
+        const refused = yield* from("192.0.2.1", auth)
+        assertProblem(refused, 429, "rate-limited")
+        assert.strictEqual(refused.headers.get("retry-after"), "6")
+        assert.strictEqual(refused.headers.get("ratelimit-remaining"), "0")
+        for (const spelling of ["//api/v1/auth/x", "/API/v1/Auth/x", "/api/v1/%61uth/x", "/api/v1/auth/x?y"])
+          assert.strictEqual((yield* from("192.0.2.1", spelling)).status, 429, spelling)
+        assert.strictEqual((yield* from("192.0.2.2", auth)).status, 404)
+        // Other paths are not meant.
+        assert.strictEqual((yield* from("192.0.2.1", "/things")).status, 200)
+
+        const git = "/git/acme/a.git/info/refs"
+        assert.deepStrictEqual(yield* statuses("192.0.2.1", git, 61), [60, 1])
+        const late = yield* from("192.0.2.1", git)
+        assert.strictEqual(late.headers.get("retry-after"), "6")
+        assert.strictEqual(late.text, "Too many requests; wait a little.\n")
+
+        yield* TestClock.adjust("6 seconds")
+        assert.deepStrictEqual(yield* statuses("192.0.2.1", auth, 4), [3, 1])
+        assert.deepStrictEqual(yield* statuses("192.0.2.1", git, 13), [12, 1])
+        yield* TestClock.adjust("1 hour")
+        assert.deepStrictEqual(yield* statuses("192.0.2.1", auth, 31), [30, 1])
+        assert.deepStrictEqual(yield* statuses("192.0.2.1", git, 61), [60, 1])
+
+        const waiting = yield* Effect.forkChild(
+          Effect.all(
+            Array.from({ length: 8 }, () => from("192.0.2.3", "/git/wait")),
+            { concurrency: 8 }
+          )
+        )
+        while (work.waiting < 8) yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
+        const crowded = yield* from("192.0.2.3", git)
+        assert.strictEqual(crowded.status, 429)
+        assert.strictEqual(crowded.headers.get("retry-after"), "1")
+        assert.strictEqual((yield* from("192.0.2.4", git)).status, 404)
+        yield* Deferred.succeed(work.gate, undefined)
+        assert.deepStrictEqual(
+          (yield* Fiber.join(waiting)).map(({ status }) => status),
+          Array.from({ length: 8 }, () => 204)
+        )
+        // An answer may arrive a moment before its place is free.
+        let again = yield* from("192.0.2.3", git)
+        for (let tries = 0; again.status === 429 && tries < 100; tries++) again = yield* from("192.0.2.3", git)
+        assert.strictEqual(again.status, 404)
+      })
   )
 })
 

@@ -31,6 +31,8 @@ import { isIP } from "node:net"
 import { AccessLog } from "./AccessLog.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import type { RequestState } from "./CurrentRequest.ts"
+import { edgeLimits } from "./EdgeLimits.ts"
+import type { EdgeRefusal } from "./EdgeLimits.ts"
 import { newId } from "./Ids.ts"
 import type { Standing } from "./RateLimits.ts"
 import { RateLimits } from "./RateLimits.ts"
@@ -169,6 +171,19 @@ const standingHeaders = (standing: Standing) => ({
   "ratelimit-reset": String(standing.resetSeconds)
 })
 
+/** The answer to what is not let in: for git in words, since it shows no problem to the person. */
+const notLetIn = Effect.fnUntraced(function* (
+  url: string,
+  { limit, retryAfterSeconds }: EdgeRefusal,
+  state: RequestState
+) {
+  state.standing = { allowed: false, limit, remaining: 0, resetSeconds: retryAfterSeconds }
+  const response = ownErrorFormat(url)
+    ? HttpServerResponse.text("Too many requests; wait a little.\n", { status: 429 })
+    : yield* respond(new RateLimited({}))
+  return HttpServerResponse.setHeader(response, "retry-after", String(retryAfterSeconds))
+})
+
 const addressOf = (request: HttpServerRequest.HttpServerRequest, trustProxy: boolean) => {
   const forwarded = trustProxy ? request.headers["x-forwarded-for"]?.split(",").at(-1)?.trim() : undefined
   return forwarded !== undefined && isIP(forwarded) !== 0 ? forwarded : Option.getOrNull(request.remoteAddress)
@@ -180,6 +195,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
     Effect.gen(function* () {
       const settings = yield* Settings
       const limits = yield* RateLimits
+      const letIn = edgeLimits(settings)
       const methods = methodsOf(api)
       const log = yield* AccessLog
       const anonymous = [{ name: "anonymous", limit: settings["limits.anonymousPerMin"], windowMs: 60_000 }]
@@ -194,7 +210,14 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
             standing: undefined
           }
           const path = request.url.split("?", 1)[0]
-          const handled = yield* (path.length > maxPathLength ? Effect.succeed(plainProblem(414)) : httpEffect).pipe(
+          const refused = yield* letIn(request.url, state.ip ?? "unknown")
+          const serve =
+            refused !== null
+              ? notLetIn(request.url, refused, state)
+              : path.length > maxPathLength
+                ? Effect.succeed(plainProblem(414))
+                : httpEffect
+          const handled = yield* serve.pipe(
             Effect.catchCause((cause) => answer(cause, request, state, methods)),
             Effect.provideContext(
               Context.add(Context.make(CurrentRequest, state), References.CurrentLogAnnotations, { request: state.id })

@@ -52,6 +52,12 @@ describe("the settings", () => {
     })
   })
 
+  it("name the severities that two reviewers decide, none of them when empty", () => {
+    assert.deepStrictEqual(withEnvironment({})["review.fourEyes"], ["high", "critical"])
+    assert.deepStrictEqual(withEnvironment({ SERVICE_REVIEW_FOUR_EYES: "" })["review.fourEyes"], [])
+    assert.include(refusal({ SERVICE_REVIEW_FOUR_EYES: "high,grave" }), "SERVICE_REVIEW_FOUR_EYES must be one of")
+  })
+
   it("[CONF-001] set caps for each tier as seconds,turns,tokens, and the two token rates", () => {
     const standard = withEnvironment({})
     assert.strictEqual(standard["runs.inputTokensPerCredit"], 50_000)

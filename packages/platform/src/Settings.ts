@@ -71,6 +71,8 @@ const issuer = (value: string) =>
   URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : fail("must be an http or https address")
 /** Without slashes at its end. An issuer keeps them: it is a name that is compared letter by letter. */
 const url = (value: string) => issuer(value).replace(/\/+$/, "")
+const smtp = (value: string) =>
+  URL.canParse(value) && /^smtps?:$/.test(new URL(value).protocol) ? value : fail("must be an smtp or smtps address")
 const list = (value: string) =>
   value
     .split(",")
@@ -126,6 +128,16 @@ export const table = {
     null as string | null,
     optional(text)
   ),
+  "git.sshPort": setting(
+    "Port of git over SSH; without it there is none",
+    null as number | null,
+    optional(integer(1, 65_535))
+  ),
+  "git.sshHostKey": setting(
+    "Path of the private host key of git over SSH, in OpenSSH's format, one for all nodes",
+    null as string | null,
+    optional(text)
+  ),
   "keys.sealingKey": setting("32 bytes in base64 that wrap data keys", null as string | null, optional(key32), true),
   "keys.signingKey": setting(
     "Ed25519 seed, 32 bytes in base64, that signs attestations",
@@ -143,12 +155,34 @@ export const table = {
   "auth.oidc.clientId": setting("Client id", null as string | null, optional(text)),
   "auth.oidc.clientSecret": setting("Client secret", null as string | null, optional(text), true),
   "auth.sessionDays": setting("Life of a browser session, days", 14, integer(1, 365)),
+  "auth.staffSignIn": setting(
+    "How old the sign-in of a session may be that acts as platform staff",
+    12 * 3_600_000,
+    duration(60_000)
+  ),
+  "mail.smtp": setting(
+    "SMTP server that mails leave by: smtp://user:password@host:587, or smtps:; without it addresses are verified by the sign-in provider alone",
+    null as string | null,
+    optional(smtp),
+    true
+  ),
+  "mail.from": setting("Sender of mails", "QuickAgents <no-reply@localhost>", text),
   "orgs.staff": setting("Handle of the staff organization", "staff", text),
   "orgs.staffDomain": setting("Mail domain of the staff organization", null as string | null, optional(text)),
   "orgs.firstParty": setting(
     "Handle of the first-party organization, whose runs are unmetered",
     null as string | null,
     optional(text)
+  ),
+  "orgs.dnsServers": setting(
+    "DNS servers that domain claims are proven at, address or address:port each; without them those of the machine",
+    [] as ReadonlyArray<string>,
+    list
+  ),
+  "orgs.decommissionHold": setting(
+    "How long a decommissioned organization is read-only before it is erased",
+    30 * 86_400_000,
+    duration(0)
   ),
   "cluster.address": setting("host:port at which other registry nodes reach this one", "127.0.0.1:4001", text),
   "cluster.listen": setting("Address that the cluster port listens on", "127.0.0.1", text),
@@ -172,6 +206,14 @@ export const table = {
     null as string | null,
     optional(url)
   ),
+  "review.fourEyes": setting(
+    "Severities of which a held version needs two reviewers to be published; empty asks for one",
+    ["high", "critical"] as ReadonlyArray<string>,
+    (value) => list(value).map(oneOf("info", "low", "medium", "high", "critical"))
+  ),
+  "review.hours.critical": setting("Hours until a review with a critical finding is due", 4, integer(1, 10_000)),
+  "review.hours.high": setting("Hours until a review with a high finding is due", 24, integer(1, 10_000)),
+  "review.hours.other": setting("Hours until any other review is due", 72, integer(1, 10_000)),
   "queue.workers": setting("Scans that one node runs at once", 1, integer(1, 64)),
   "audit.retentionDays": setting("Days that audit entries are kept; 0 keeps all", 400, integer(0, 100_000)),
   "limits.archiveMaxBytes": setting("Release archive, compressed bytes", 10 * MiB, integer(1)),
@@ -187,15 +229,22 @@ export const table = {
     optional(integer(0))
   ),
   "limits.versionsPerDay": setting("Versions of one agent in 24 hours", 20, integer(1)),
+  "limits.abuseReportsPerDay": setting("Abuse reports of an account in 24 hours", 10, integer(1)),
   "limits.repoQuotaBytes": setting("Git repository of an agent", 100 * MiB, integer(1)),
   "limits.repoWarnBytes": setting("Repository size from which a push is warned", 25 * MiB, integer(1)),
   "limits.repoMaxBlobBytes": setting("A file in a repository", 25 * MiB, integer(1)),
   "limits.gitPushesPerHour": setting("Pushes to one repository", 60, integer(1)),
   "limits.gitConcurrentPerIP": setting("Git requests of an address at once", 20, integer(1)),
+  "limits.sshKeyOffersPerMin": setting("SSH keys that an address offers", 60, integer(1)),
   "limits.authedPerHour": setting("Requests of an account, sustained", 5_000, integer(1)),
   "limits.authedBurstPerMin": setting("Requests of an account, burst", 100, integer(1)),
   "limits.anonymousPerMin": setting("Requests of an address without a credential", 60, integer(1)),
   "limits.loginPerMin": setting("Sign-in requests of an address", 10, integer(1)),
+  "limits.edgeAuthPerMin": setting("Sign-in requests of an address that a node lets in, sustained", 30, integer(1)),
+  "limits.edgeAuthBurst": setting("Sign-in requests of an address that a node lets in, burst", 30, integer(1)),
+  "limits.edgeGitPerMin": setting("Git requests of an address that a node lets in, sustained", 120, integer(1)),
+  "limits.edgeGitBurst": setting("Git requests of an address that a node lets in, burst", 60, integer(1)),
+  "limits.edgeGitActivePerIP": setting("Git requests of an address that a node lets in at once", 8, integer(1)),
   "credits.allowance.standard": setting("Credits a cycle, Standard", 100, integer(0)),
   "credits.allowance.pro": setting("Credits a cycle, Pro", 2_000, integer(0)),
   "credits.allowance.business": setting("Credits a cycle, Business", 10_000, integer(0)),
@@ -323,6 +372,11 @@ export const read = ({ environment, file }: Sources): Values => {
     settings["judge.model"] === null
   ) {
     problems.push(`judge.model is missing: ${settings["judge.provider"]} needs an exact model id`)
+  }
+  if (settings["git.sshPort"] !== null) {
+    for (const key of ["git.sshHostKey", "git.directory"] as const) {
+      if (settings[key] === null) problems.push(`${key} is missing: git.sshPort needs it`)
+    }
   }
   if (problems.length > 0) throw new SettingsInvalid({ problems })
   return settings

@@ -16,7 +16,7 @@ export const HostedRequest = Schema.Struct({
   digest: Digest,
   /** Path of the release's gzip tar. */
   archive: Schema.String,
-  /** DSSE envelope as JSON text, or null for a release admitted unscanned. */
+  /** DSSE envelope as JSON text, or null for a release admitted unscanned, which the step `verify` refuses. */
   attestation: Schema.NullOr(Schema.String),
   pinnedKeys: Schema.Array(PinnedKey),
   task: Schema.String,

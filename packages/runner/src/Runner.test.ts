@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Envelope } from "@quickagents/schema"
 import { Deferred, Effect, Schema, Stream } from "effect"
 import { createHash, generateKeyPairSync, sign } from "node:crypto"
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { matches } from "./Glob.ts"
 import { silent } from "./Narration.ts"
@@ -25,8 +25,10 @@ const aPackage = (manifest: object = {}, files: Record<string, string> = {}) => 
     modes: ["autonomous"],
     ...manifest
   }
-  for (const [name, text] of Object.entries({ "agent.yaml": JSON.stringify(whole), "AGENT.md": "Do it.", ...files }))
+  for (const [name, text] of Object.entries({ "agent.yaml": JSON.stringify(whole), "AGENT.md": "Do it.", ...files })) {
+    mkdirSync(dirname(join(path, name)), { recursive: true })
     writeFileSync(join(path, name), text)
+  }
   return path
 }
 
@@ -130,6 +132,41 @@ describe("Runner", () => {
       assert.deepEqual(envelope.receipt.toolCalls, { finish: 1, fs_list: 1 })
       assert.notInclude(JSON.stringify(envelope.receipt), "s3cret-text")
     })
+  )
+
+  it.live(
+    "a run finds scripts, references and assets of its package in its workspace, and its inputs as they were given",
+    () =>
+      Effect.gen(function* () {
+        const workspace = directory()
+        mkdirSync(join(workspace, "references"))
+        writeFileSync(join(workspace, "references/given.md"), "given")
+        const { envelope } = yield* end({
+          package: aPackage(
+            { capabilities: { filesystem: { read: ["**"] }, exec: { commands: ["node"] } } },
+            {
+              "scripts/double.mjs": "console.log(2 * 21)",
+              "references/deep/guide.md": "guide",
+              "references/given.md": "packed",
+              "notes/private.md": "stays in the package"
+            }
+          ),
+          workspace,
+          task: script([
+            { call: "fs_list" },
+            { call: "run_command", args: { command: "node", args: ["scripts/double.mjs"] } },
+            { finish: "{{last}}" }
+          ])
+        })
+        assert.include(String(envelope.result), "42")
+        assert.deepEqual(
+          ["references/deep/guide.md", "references/given.md"].map((path) =>
+            readFileSync(join(workspace, path), "utf8")
+          ),
+          ["guide", "given"]
+        )
+        assert.isFalse(existsSync(join(workspace, "notes")))
+      })
   )
 
   it.live("file tools refuse every way out of the workspace and its globs", () =>
@@ -272,11 +309,11 @@ describe("Runner", () => {
       assert.deepEqual(yield* ends(good, { digest: `sha256:${"0".repeat(64)}` }), [10, "digest-mismatch"])
       // Verified; what is wrong then is that the archive holds no manifest.
       assert.deepEqual(yield* ends(good), [12, "manifest-invalid"])
-      // Admitted unscanned: there is nothing to verify but the bytes.
-      const unscanned = (digest: string) =>
+      // Trusted without an attestation: there is nothing to verify but the bytes.
+      const trusted = (digest: string) =>
         Effect.map(howItEnds({ package: path, release: { ref, digest } }), ([, , , reason]) => reason)
-      assert.strictEqual(yield* unscanned(`sha256:${sha256}`), "manifest-invalid")
-      assert.strictEqual(yield* unscanned(`sha256:${"0".repeat(64)}`), "digest-mismatch")
+      assert.strictEqual(yield* trusted(`sha256:${sha256}`), "manifest-invalid")
+      assert.strictEqual(yield* trusted(`sha256:${"0".repeat(64)}`), "digest-mismatch")
     })
   )
 

@@ -15,6 +15,7 @@ import { makeTransport } from "./ModelTransport.ts"
 import type { Narrate } from "./Narration.ts"
 import { openAiModel } from "./OpenAiModel.ts"
 import { collectOutput, outputTar } from "./Output.ts"
+import { layOutFolders } from "./PackageFolders.ts"
 import { type Caps, decidePolicy, type Policy } from "./Policy.ts"
 import { makeReceipt } from "./Receipt.ts"
 import { readPackage } from "./ReleasePackage.ts"
@@ -31,7 +32,7 @@ export interface RunRequest {
     readonly ref?: string
     /** What the archive has when absent. */
     readonly digest?: string
-    /** None for a release that was admitted unscanned: nobody attests it. */
+    /** None for a package that the caller trusts without. A hosted run always has it: without an attestation it is refused. */
     readonly attested?: { readonly attestation: string | null; readonly pinnedKeys: ReadonlyArray<PinnedKey> }
   }
   readonly task: string
@@ -68,9 +69,7 @@ export const fromHosted = (request: HostedRequest): Omit<RunRequest, "narrate" |
   release: {
     ref: request.ref,
     digest: request.digest,
-    ...(request.attestation === null
-      ? {}
-      : { attested: { attestation: request.attestation, pinnedKeys: request.pinnedKeys } })
+    attested: { attestation: request.attestation, pinnedKeys: request.pinnedKeys }
   },
   task: request.task,
   intake: request.intake,
@@ -191,6 +190,7 @@ export const run = (request: RunRequest): Effect.Effect<RunEnd> =>
         request.inputs
       )
       compiled = made
+      yield* layOutFolders(release, request.workspace)
       enter("gateway")
       const opened = yield* openModel(request, made)
       model = opened

@@ -1,5 +1,6 @@
 /** Handlers of the credit routes. */
 import { Orgs } from "@quickagents/orgs"
+import type { NamespaceRow } from "@quickagents/orgs"
 import { Audit, newId, Settings } from "@quickagents/platform"
 import { Actor, Api, clamp, Forbidden, NotFound } from "@quickagents/schema"
 import type { CreditsAccount } from "@quickagents/schema"
@@ -40,9 +41,15 @@ export const CreditsHttp = HttpApiBuilder.group(
       Effect.flatMap(orgs.namespace(handle), (namespace) =>
         namespace === null ? Effect.fail(new NotFound({})) : Effect.succeed(namespace)
       )
-    const record = (action: string, target: string, detail: Record<string, unknown>) =>
+    const record = (action: string, { handle, kind }: NamespaceRow, detail: Record<string, unknown>) =>
       Effect.flatMap(Actor, (actor) =>
-        audit.record({ actor: { type: "account", id: actor.accountId, handle: actor.handle }, action, target, detail })
+        audit.record({
+          actor: { type: "account", id: actor.accountId, handle: actor.handle },
+          action,
+          target: handle,
+          org: kind === "org" ? handle : undefined,
+          detail
+        })
       )
 
     return handlers
@@ -61,22 +68,22 @@ export const CreditsHttp = HttpApiBuilder.group(
       )
       .handle("grant", ({ headers, params, payload }) =>
         Effect.gen(function* () {
-          yield* existing(params.handle)
+          const namespace = yield* existing(params.handle)
           const actor = yield* Actor
           const key = headers["idempotency-key"]
           // Named by the key, so that a grant cut off between its booking and its answer is not booked again.
           const id = key === undefined ? yield* newId("grant") : `${actor.accountId}:${key}`
           if (yield* ledger.grant(params.handle, id, payload.credits)) {
-            yield* record("credits.grant", params.handle, { credits: payload.credits })
+            yield* record("credits.grant", namespace, { credits: payload.credits })
           }
           return yield* show(params.handle, {})
         })
       )
       .handle("setTier", ({ params, payload }) =>
         Effect.gen(function* () {
-          yield* existing(params.handle)
+          const namespace = yield* existing(params.handle)
           yield* ledger.setTier(params.handle, payload.tier)
-          yield* record("credits.tier", params.handle, { tier: payload.tier })
+          yield* record("credits.tier", namespace, { tier: payload.tier })
           return yield* show(params.handle, {})
         })
       )

@@ -2,6 +2,7 @@
  * Hosted runs as an account sees them: ask for one, read it, follow it, stop it,
  * fetch its output. Spec: Hosted runs.
  */
+import { warningsOf } from "@quickagents/catalog"
 import { Audit, KeyService, newId, Notifications, ObjectStore, Sealing, Settings } from "@quickagents/platform"
 import { invalidField, NotFound, OutputNotReady, RunsUnavailable, TooLarge } from "@quickagents/schema"
 import type { Account, CreateRun, Digest, Run, RunEvent, RunInput, RunStatusRow, Validation } from "@quickagents/schema"
@@ -196,7 +197,9 @@ export class Runs extends Context.Service<
           idempotencyKey
         })
         yield* fault("create.opened", id)
-        return recordOf((yield* Effect.orDie(rows.byId(id)))!)
+        const run = recordOf((yield* Effect.orDie(rows.byId(id)))!)
+        const warnings = warningsOf(admitted.release.status)
+        return warnings.length === 0 ? run : { ...run, warnings }
       })
 
       const events = Effect.fnUntraced(function* (actor: Account, id: string, after: number) {

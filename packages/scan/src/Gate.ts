@@ -18,7 +18,7 @@ const required: ReadonlyArray<StageId> = ["S1", "S2", "S3", "S4", "S5", "S6", "S
 /** A trial that saw a decoy leave its sandbox. */
 export const decoyLeftRule = "decoy-left"
 
-const blocks = ({ stage, severity, rule }: Finding): boolean => {
+export const blocks = ({ stage, severity, rule }: Finding): boolean => {
   switch (stage) {
     case "S1":
     case "S4":
@@ -34,7 +34,7 @@ const blocks = ({ stage, severity, rule }: Finding): boolean => {
   }
 }
 
-const holds = (finding: Finding): boolean => finding.stage === "S0" || isAtLeast(finding.severity, "high")
+export const holds = (finding: Finding): boolean => finding.stage === "S0" || isAtLeast(finding.severity, "high")
 
 export const pipelineError = (message: string): Finding => ({
   stage: "S0",

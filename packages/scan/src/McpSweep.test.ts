@@ -5,12 +5,17 @@ import {
   Agents,
   AgentsSql,
   CatalogHttp,
+  Forks,
+  Grants,
   Installs,
   McpPackagesHttp,
   McpPackagesSql,
   migrations as catalogMigrations,
+  Reviews,
+  ReviewsSql,
   ScanStarter,
   Search,
+  Transfers,
   Versions
 } from "@quickagents/catalog"
 import * as Identity from "@quickagents/identity"
@@ -34,8 +39,7 @@ import {
   DependencyAlertsGroup,
   InstallsGroup,
   McpServersGroup,
-  PlatformGroup,
-  ReviewGroup
+  PlatformGroup
 } from "@quickagents/schema"
 import type { Account, KnownVulnerability, McpServer, Scope } from "@quickagents/schema"
 import { Effect, Exit, FileSystem, Layer, Logger } from "effect"
@@ -50,7 +54,6 @@ class TestApi extends HttpApi.make("registry")
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
   .add(InstallsGroup)
-  .add(ReviewGroup)
   .add(PlatformGroup)
   .add(McpServersGroup)
   .add(DependencyAlertsGroup) {}
@@ -69,7 +72,16 @@ const Objects = Layer.unwrap(
   )
 )
 
-const services = Layer.mergeAll(Versions.layer, Installs.layer, Search.layer, McpPackagesSql.layer).pipe(
+const services = Layer.mergeAll(
+  Reviews.layer,
+  Installs.layer,
+  Search.layer,
+  Grants.layer,
+  Forks.layer,
+  Transfers.layer,
+  McpPackagesSql.layer
+).pipe(
+  Layer.provideMerge(Layer.mergeAll(Versions.layer, ReviewsSql.layer)),
   Layer.provideMerge(Agents.layer),
   Layer.provideMerge(
     Layer.mergeAll(AgentsSql.layer, Orgs.layer, Layer.succeed(ScanStarter, { start: () => Effect.void }))
@@ -228,7 +240,7 @@ const nextDay = Effect.flatMap(
 ).pipe(Effect.orDie)
 const audited = Effect.flatMap(
   SqlClient.SqlClient,
-  (sql) => sql<{ target: string; org: string; detail: Record<string, unknown> }>`
+  (sql) => sql<{ target: string; org: string | null; detail: Record<string, unknown> }>`
     SELECT target, org, detail FROM audit_entries WHERE action = 'agent.dependency_alert' ORDER BY at, id`
 ).pipe(Effect.orDie)
 
@@ -307,7 +319,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("packages of M
       // Two nodes at once: the alert of each version opens once.
       const sweeps = yield* Effect.all([mcpSweep(osv.url), mcpSweep(osv.url)], { concurrency: 2 })
       assert.strictEqual(sweeps[0].opened + sweeps[1].opened, 2)
-      const entries = (yield* audited).filter(({ org }) => org === "cleo")
+      const entries = (yield* audited).filter(({ target }) => target.startsWith("cleo/"))
       assert.deepStrictEqual(entries.map(({ target }) => target).toSorted(), ["cleo/notes@1.0.0", "cleo/notes@2.0.0"])
       assert.deepStrictEqual(entries[0].detail, {
         ecosystem: "npm",
@@ -332,7 +344,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("packages of M
       assert.strictEqual((yield* call(cleo, "POST", "/agents/cleo/notes/versions/1.0.0/unyank")).status, 200)
       yield* mcpSweep(osv.url)
       assert.deepStrictEqual(yield* idsOf(cleo), ["cleo/notes@1.0.0 MAL-1"])
-      assert.strictEqual((yield* audited).filter(({ org }) => org === "cleo").length, 3)
+      assert.strictEqual((yield* audited).filter(({ target }) => target.startsWith("cleo/")).length, 3)
     }).pipe(Effect.scoped)
   )
 

@@ -43,7 +43,7 @@ const openAlerts = Effect.gen(function* () {
           actor: Audit.system,
           action: "agent.dependency_alert",
           target: alert.ref,
-          org: alert.namespace,
+          org: alert.org ?? undefined,
           detail: {
             ecosystem: alert.ecosystem,
             package: alert.package,

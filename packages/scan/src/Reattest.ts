@@ -41,7 +41,7 @@ export const reattest = Effect.gen(function* () {
   let after = ""
   while (true) {
     const rows = yield* sql<Row>`
-      SELECT v.id, a.namespace, a.namespace || '/' || a.name || '@' || v.version AS ref, v.archive_digest, v.attestation
+      SELECT v.id, a.namespace, coalesce(v.released_as, a.namespace || '/' || a.name) || '@' || v.version AS ref, v.archive_digest, v.attestation
       FROM versions v JOIN agents a ON a.id = v.agent_id
       WHERE v.attestation IS NOT NULL AND NOT (v.attestation -> 'signatures' @> ${carried}::jsonb) AND v.id > ${after}
       ORDER BY v.id LIMIT ${batch}`

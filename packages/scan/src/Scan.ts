@@ -18,7 +18,7 @@ import { defaultArchiveLimits } from "@quickagents/archive"
 import type { ClamdAddress } from "./Clamd.ts"
 import { decide, pipelineError } from "./Gate.ts"
 import { Judge } from "./Judge.ts"
-import { buildReport, manifestDigest, reportDigest } from "./Report.ts"
+import { buildReport, manifestDigest, reportDigest, unscannedReport } from "./Report.ts"
 import { rubricHash } from "./Rubric.ts"
 import { rulesetHash } from "./rules/ruleset.ts"
 import { shippedPacks } from "./ShippedPacks.ts"
@@ -38,14 +38,14 @@ const idleMs = 60_000
 /** Scans that one sweep looks at; the rest is the next one's. */
 const batch = 200
 
-const clamdOf = (address: string | null): ClamdAddress | undefined => {
+export const clamdOf = (address: string | null): ClamdAddress | undefined => {
   if (address === null) return undefined
   if (address.startsWith("unix:")) return { path: address.slice("unix:".length) }
   const at = address.lastIndexOf(":")
   return { host: address.slice(0, at), port: Number(address.slice(at + 1)) }
 }
 
-const limitsOf = (settings: Settings.Values): ArchiveLimits => ({
+export const archiveLimits = (settings: Settings.Values): ArchiveLimits => ({
   ...defaultArchiveLimits,
   archiveMaxBytes: settings["limits.archiveMaxBytes"],
   archiveMaxFiles: settings["limits.archiveMaxFiles"],
@@ -129,7 +129,7 @@ export const scanVersion = Effect.fnUntraced(
     if (!finished.has("S1")) yield* tell("S1", "running", yield* now)
     const stored = yield* Effect.orDie((yield* ObjectStore).get(version.archiveDigest))
     const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
-    const opened = yield* archiveStage(archive, limitsOf(settings))
+    const opened = yield* archiveStage(archive, archiveLimits(settings))
     if (!finished.has("S1")) yield* keep(opened.result)
 
     const { pkg } = opened
@@ -179,8 +179,8 @@ export const scanVersion = Effect.fnUntraced(
               ))
           )
         }
-        // A manifest that cannot be used leaves nothing for the later stages to judge.
-        if (stage === "S2" && pkg.manifest === undefined) break
+        // A manifest that cannot be used leaves nothing for the later stages to judge; nor does an admission without a scan.
+        if (stage === "S2" && (pkg.manifest === undefined || version.scanStatus === "skipped")) break
       }
     }
 
@@ -190,11 +190,15 @@ export const scanVersion = Effect.fnUntraced(
     const decision = decide(ordered, pkg !== undefined && shippedPacks(pkg).length > 0)
     const finishedAt = yield* now
     const manifest = pkg?.manifest
+    // What cannot be opened, or has no sound manifest, can be neither installed nor run: that much is asked of every version.
+    const unscanned = version.scanStatus === "skipped" && manifest !== undefined && decision.status !== "blocked"
     const ref = `${version.namespace}/${version.name}@${version.version}`
     const archiveDigest = version.archiveDigest
-    const report = buildReport({ ref, archive: archiveDigest, manifest, startedAt, finishedAt }, decision)
+    const release = { ref, archive: archiveDigest, manifest, startedAt, finishedAt }
+    const report = unscanned ? unscannedReport(release) : buildReport(release, decision)
+    const status = unscanned ? "published" : decision.status
     const attestation =
-      manifest === undefined
+      manifest === undefined || unscanned
         ? null
         : sign(
             makeStatement({
@@ -228,12 +232,13 @@ export const scanVersion = Effect.fnUntraced(
           rows.concludeScan(
             version.id,
             {
-              status: decision.status,
+              status,
+              scanStatus: unscanned ? "skipped" : "scanned",
               manifest: manifest ?? null,
               manifestSchemaVersion: version.manifestSchemaVersion,
-              verdict: decision.verdict,
-              findingCounts: decision.findingCounts,
-              holding: decision.holdingFindings,
+              verdict: report.verdict,
+              findingCounts: report.findingCounts,
+              holding: unscanned ? [] : decision.holdingFindings,
               report,
               reportEnvelope: signReport(report, keys.active),
               attestation
@@ -244,10 +249,10 @@ export const scanVersion = Effect.fnUntraced(
         if (concluded) {
           yield* audit.record({
             actor: Audit.system,
-            action: `version.${decision.status}`,
+            action: `version.${status}`,
             target: ref,
-            org: version.namespace,
-            detail: { verdict: decision.verdict }
+            org: version.org ?? undefined,
+            detail: { verdict: report.verdict }
           })
         }
       })
@@ -321,7 +326,7 @@ export const reconcileScans = Effect.gen(function* () {
   const late = yield* Effect.orDie(rows.scansOlderThan(before(scanLifeMs), batch))
   yield* Effect.forEach(
     late,
-    ({ id, namespace, ref }) =>
+    ({ id, org, ref }) =>
       transaction(
         Effect.gen(function* () {
           const moved = yield* Effect.orDie(
@@ -332,7 +337,7 @@ export const reconcileScans = Effect.gen(function* () {
               actor: Audit.system,
               action: "version.needs_review",
               target: ref,
-              org: namespace,
+              org: org ?? undefined,
               detail: { reason: "pipeline-error" }
             })
           }

@@ -1,8 +1,9 @@
 /** What an account has installed and starred. Spec: Other records, Account install; Registry core routes. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AdvisoryNote } from "../Advisory.ts"
 import { Authenticated } from "../Callers.ts"
-import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version } from "../Ids.ts"
+import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version, VersionOrRange } from "../Ids.ts"
 import { Capabilities } from "../Manifest.ts"
 import { Blocked, InstallConsentRequired, NotFound, VersionNotPublished, VersionQuarantined } from "../Problems.ts"
 import { Severity } from "../ScanReport.ts"
@@ -23,8 +24,12 @@ export const ReadableInstall = Schema.Struct({
   /** Absent while the scan is pending. */
   verdict: Schema.optionalKey(Schema.Literals(["scanned", "unscanned"])),
   findingCounts: Schema.optionalKey(Schema.Record(Severity, Schema.Int)),
+  /** Published advisories that affect the installed version; absent when there is none. */
+  advisories: Schema.optionalKey(Schema.Array(AdvisoryNote)),
   signed: Schema.Boolean,
   quarantineState: Schema.Literals(["none", "quarantined", "blocked", "yanked"]),
+  /** For people to see: that the installed version is yanked. */
+  warnings: Schema.Array(Schema.String),
   installedAt: Timestamp,
   updatedAt: Timestamp
 }).annotate({ identifier: "ReadableInstall" })
@@ -38,7 +43,8 @@ export const Install = Schema.Union([ReadableInstall, UnreadableInstall]).annota
 export type Install = typeof Install.Type
 
 export const PutInstall = Schema.Struct({
-  version: Version,
+  /** A range installs the newest published version in it. */
+  version: VersionOrRange,
   /** Capabilities that the person was shown and accepts, each as `capabilityList` writes it. */
   acceptCapabilities: Schema.Array(Schema.String.check(Schema.isMaxLength(400))).check(Schema.isMaxLength(1_000)),
   acceptUnsigned: Schema.optionalKey(Schema.Boolean),

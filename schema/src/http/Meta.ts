@@ -46,7 +46,7 @@ export class WellKnownGroup extends HttpApiGroup.make("wellKnown")
     })
       .middleware(Identified)
       .annotateMerge(access.anyone())
-      .annotate(OpenApi.Summary, "Keys that sign attestations: active and retired")
+      .annotate(OpenApi.Summary, "Keys that sign attestations and the log's checkpoints: active and retired")
   )
   .annotateMerge(
     OpenApi.annotations({ title: "Well-known", description: "Addresses that clients look up by convention" })

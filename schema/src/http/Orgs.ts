@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated } from "../Callers.ts"
-import { clampedLimit, Handle, OrgId, Timestamp } from "../Ids.ts"
+import { Handle, OrgId, Timestamp } from "../Ids.ts"
 import {
   AlreadyAMember,
   EmailUnverified,
@@ -10,9 +10,11 @@ import {
   LastAdmin,
   NameTaken,
   NotFound,
+  OrgDecommissioning,
   StaffOrgDomain
 } from "../Problems.ts"
 import { access } from "../Scopes.ts"
+import { AuditPage, AuditQuery } from "./Audit.ts"
 
 export const OrgRole = Schema.Literals(["owner", "admin", "member"]).annotate({ identifier: "OrgRole" })
 export type OrgRole = typeof OrgRole.Type
@@ -29,10 +31,21 @@ export const Organization = Schema.Struct({
 }).annotate({ identifier: "Organization" })
 export type Organization = typeof Organization.Type
 
+const DisplayName = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100))
+
 export const CreateOrg = Schema.Struct({
   handle: Handle,
-  displayName: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(100)))
+  displayName: Schema.optionalKey(DisplayName)
 }).annotate({ identifier: "CreateOrg", examples: [{ handle: "acme", displayName: "Acme" }] })
+
+export const PatchOrg = Schema.Struct({ displayName: DisplayName }).annotate({
+  identifier: "PatchOrg",
+  examples: [{ displayName: "Acme Inc." }]
+})
+
+const StaffReason = Schema.Struct({
+  reason: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
+}).annotate({ identifier: "StaffReason", examples: [{ reason: "Publishes malware under stolen names." }] })
 
 export const Member = Schema.Struct({
   handle: Handle,
@@ -43,19 +56,6 @@ export const Member = Schema.Struct({
   identifier: "Member"
 })
 export type Member = typeof Member.Type
-
-export const AuditEntry = Schema.Struct({
-  id: Schema.String,
-  at: Timestamp,
-  actor: Schema.Struct({ type: Schema.String, id: Schema.String, handle: Schema.NullOr(Schema.String) }),
-  action: Schema.String,
-  target: Schema.String,
-  org: Schema.NullOr(Schema.String),
-  ip: Schema.NullOr(Schema.String),
-  requestId: Schema.NullOr(Schema.String),
-  detail: Schema.Record(Schema.String, Schema.Unknown)
-}).annotate({ identifier: "AuditEntry" })
-export type AuditEntry = typeof AuditEntry.Type
 
 export class OrgsGroup extends HttpApiGroup.make("orgs")
   .add(
@@ -69,6 +69,46 @@ export class OrgsGroup extends HttpApiGroup.make("orgs")
     HttpApiEndpoint.get("get", "/:org", { params: { org: Handle }, success: Organization, error: NotFound })
       .annotateMerge(access.account("org:admin"))
       .annotate(OpenApi.Summary, "Read an organization"),
+    HttpApiEndpoint.patch("patch", "/:org", {
+      params: { org: Handle },
+      payload: PatchOrg,
+      success: Organization,
+      error: [NotFound, Forbidden, OrgDecommissioning]
+    })
+      .annotateMerge(access.account("org:admin"))
+      .annotate(OpenApi.Summary, "Change an organization's settings"),
+    HttpApiEndpoint.post("decommission", "/:org/decommission", {
+      params: { org: Handle },
+      success: Organization,
+      error: [NotFound, Forbidden, OrgDecommissioning]
+    })
+      .annotateMerge(access.account("org:admin"))
+      .annotate(OpenApi.Summary, "Decommission an organization: read-only at once, erased when its hold ends")
+      .annotate(OpenApi.Description, "Owners only. `decommissionAt` of the answer says when the hold ends."),
+    HttpApiEndpoint.delete("cancelDecommission", "/:org/decommission", {
+      params: { org: Handle },
+      success: Organization,
+      error: [NotFound, Forbidden]
+    })
+      .annotateMerge(access.account("org:admin"))
+      .annotate(OpenApi.Summary, "Take a decommission back while its hold lasts; owners only"),
+    HttpApiEndpoint.post("suspend", "/:org/suspend", {
+      params: { org: Handle },
+      payload: StaffReason,
+      success: Organization,
+      error: [NotFound, Forbidden]
+    })
+      .annotateMerge(access.staffChange)
+      .annotate(OpenApi.Summary, "Suspend an organization: it and everything under it answers 404 to everyone"),
+    HttpApiEndpoint.post("reinstate", "/:org/reinstate", {
+      params: { org: Handle },
+      payload: StaffReason,
+      success: Organization,
+      error: NotFound
+    })
+      .annotateMerge(access.staffChange)
+      .annotate(OpenApi.Summary, "Reinstate a suspended organization")
+      .annotate(OpenApi.Description, "A decommission that the suspension interrupted starts its hold anew."),
     HttpApiEndpoint.get("members", "/:org/members", {
       params: { org: Handle },
       success: Schema.Struct({ items: Schema.Array(Member) }),
@@ -83,26 +123,21 @@ export class OrgsGroup extends HttpApiGroup.make("orgs")
         examples: [{ role: "member" as const }]
       }),
       success: Member,
-      error: [NotFound, Forbidden, LastAdmin, AlreadyAMember, StaffOrgDomain]
+      error: [NotFound, Forbidden, LastAdmin, AlreadyAMember, StaffOrgDomain, OrgDecommissioning]
     })
       .annotateMerge(access.account("org:admin"))
       .annotate(OpenApi.Summary, "Add a member or change a role"),
     HttpApiEndpoint.delete("removeMember", "/:org/members/:handle", {
       params: { org: Handle, handle: Handle },
       success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden, LastAdmin]
+      error: [NotFound, Forbidden, LastAdmin, OrgDecommissioning]
     })
       .annotateMerge(access.account("org:admin"))
       .annotate(OpenApi.Summary, "Remove a member, or leave"),
     HttpApiEndpoint.get("audit", "/:org/audit", {
       params: { org: Handle },
-      query: {
-        cursor: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
-        limit: Schema.optionalKey(clampedLimit(200, 50)),
-        action: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(100))),
-        actor: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(100)))
-      },
-      success: Schema.Struct({ items: Schema.Array(AuditEntry), nextCursor: Schema.NullOr(Schema.String) }),
+      query: AuditQuery,
+      success: AuditPage,
       error: [NotFound, Forbidden]
     })
       .annotateMerge(access.account("audit:read"))

@@ -29,8 +29,8 @@ export class PlatformGroup extends HttpApiGroup.make("platform")
       params,
       payload: Decision,
       success: AgentVersion,
-      error: [NotFound, VersionNotPublished]
-    }).annotate(OpenApi.Summary, "Publish a quarantined version again"),
+      error: [NotFound, Forbidden, VersionNotPublished]
+    }).annotate(OpenApi.Summary, "Publish a quarantined version again; not one that waits on the review queue"),
     HttpApiEndpoint.post("block", "/:ns/:name/block", {
       params,
       payload: Decision,
@@ -42,27 +42,3 @@ export class PlatformGroup extends HttpApiGroup.make("platform")
   .annotateEndpointsMerge(access.staffChange)
   .middleware(Authenticated)
   .annotateMerge(OpenApi.annotations({ title: "Platform", description: "Platform staff: quarantine and block" })) {}
-
-export class ReviewGroup extends HttpApiGroup.make("review")
-  .add(
-    HttpApiEndpoint.get("queue", "/", {
-      success: Schema.Struct({ items: Schema.Array(AgentVersion) }).annotate({ identifier: "ReviewQueue" }),
-      error: Forbidden
-    }).annotate(OpenApi.Summary, "Versions that wait for a review decision, oldest first"),
-    HttpApiEndpoint.post("decide", "/:ns/:name/:version", {
-      params: { ...params, version: Version },
-      payload: Schema.Struct({
-        decision: Schema.Literals(["publish", "block"]),
-        reason: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
-      }).annotate({
-        identifier: "ReviewDecision",
-        examples: [{ decision: "publish" as const, reason: "False positive of S8." }]
-      }),
-      success: AgentVersion,
-      error: [NotFound, Forbidden, VersionNotPublished]
-    }).annotate(OpenApi.Summary, "Publish or block a version that was held for review; never one's own")
-  )
-  .prefix("/api/v1/review")
-  .annotateEndpointsMerge(access.account("review:act"))
-  .middleware(Authenticated)
-  .annotateMerge(OpenApi.annotations({ title: "Review", description: "Decisions on versions that the gate held" })) {}

@@ -113,6 +113,8 @@ export const Run = Schema.Struct({
   voice: Schema.NullOr(Schema.Struct({ digest: Digest })),
   /** AI Review scans of the run's inputs. */
   inputReview: Schema.Int,
+  /** Only in the answer to its creation, and only when there are any: for people to see, such as that the pinned version is yanked. */
+  warnings: Schema.optionalKey(Schema.Array(Schema.String)),
   /** True on a staff read: task, intake, receipt and error are empty. */
   withheld: Schema.optionalKey(Schema.Literal(true))
 }).annotate({ identifier: "Run", description: "A hosted run" })

@@ -3,7 +3,7 @@ import { Envelope, exitCodes } from "@quickagents/schema"
 import { Effect, Schema, Stream } from "effect"
 import { Tar } from "effect/encoding"
 import { spawn } from "node:child_process"
-import { createHash } from "node:crypto"
+import { createHash, generateKeyPairSync, sign } from "node:crypto"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
@@ -51,6 +51,31 @@ const unpacked = (tar: Uint8Array) =>
 
 const readEnvelope = Schema.decodeUnknownEffect(Schema.fromJsonString(Envelope))
 
+/** What a registry would sign about the release, and the key to pin. */
+const attest = (ref: string, sha256: string) => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519")
+  const raw = publicKey.export({ type: "spki", format: "der" }).subarray(-32)
+  const keyId = createHash("sha256").update(raw).digest("hex")
+  const payloadType = "application/vnd.in-toto+json"
+  const payload = Buffer.from(
+    JSON.stringify({
+      _type: "https://in-toto.io/Statement/v1",
+      subject: [{ name: ref, digest: { sha256 } }],
+      predicateType: "https://registry.example/attestation/scan/v1",
+      predicate: {}
+    })
+  )
+  const message = Buffer.concat([
+    Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${payload.length} `),
+    payload
+  ])
+  const signatures = [{ keyid: keyId, sig: sign(null, message, privateKey).toString("base64") }]
+  return {
+    pinnedKeys: [{ keyId, publicKey: raw.toString("base64") }],
+    attestation: JSON.stringify({ payloadType, payload: payload.toString("base64"), signatures })
+  }
+}
+
 const hostedRun = (place: string, task: string) =>
   Effect.gen(function* () {
     const manifest = {
@@ -68,14 +93,15 @@ const hostedRun = (place: string, task: string) =>
     )
     mkdirSync(join(place, "workspace"))
     writeFileSync(join(place, "package.tar.gz"), archive)
+    const ref = "demo/agent@1.0.0"
+    const sha256 = createHash("sha256").update(archive).digest("hex")
     const child = yield* started(["run", "--hosted"])
     child.stdin.end(
       JSON.stringify({
-        ref: "demo/agent@1.0.0",
-        digest: `sha256:${createHash("sha256").update(archive).digest("hex")}`,
+        ref,
+        digest: `sha256:${sha256}`,
         archive: join(place, "package.tar.gz"),
-        attestation: null,
-        pinnedKeys: [],
+        ...attest(ref, sha256),
         task,
         intake: {},
         mode: "autonomous",

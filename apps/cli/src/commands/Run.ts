@@ -7,6 +7,9 @@ import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { text } from "node:stream/consumers"
+import { wrongUsage } from "../CommandFailed.ts"
+import type { CommandFailed } from "../CommandFailed.ts"
+import { installedPackage } from "../InstalledPackage.ts"
 import { listenForInterruption } from "../Interruption.ts"
 import { writeOutput } from "../OutputTarget.ts"
 import { runHosted } from "../RunHosted.ts"
@@ -15,15 +18,12 @@ const standardSeconds = 600
 const standardTurns = 50
 const maxOutputBytes = 1024 * 1024 * 1024
 
-/** The command line asks for something that cannot be done. */
-class UsageWrong extends Schema.TaggedError<UsageWrong>()("UsageWrong", { message: Schema.String }) {}
-
 const optional = <A>(flag: Flag.Flag<A>, description: string) =>
   flag.pipe(Flag.withDescription(description), Flag.optional)
 
 const flags = {
   package: Argument.String("package").pipe(
-    Argument.withDescription("Package directory, or a release archive (.tgz)"),
+    Argument.withDescription("Package directory, a release archive (.tgz), or ns/name as installed in this folder"),
     Argument.optional
   ),
   task: optional(Flag.String("task"), "What the agent shall do; - reads it from stdin"),
@@ -74,28 +74,26 @@ const flags = {
 }
 type Input = Command.Command.Config.Infer<typeof flags>
 
-const wrong = (message: string) => new UsageWrong({ message })
-
 const readText = (path: string) =>
-  Effect.tryPromise({ try: () => readFile(path, "utf8"), catch: () => wrong(`${path} cannot be read`) })
+  Effect.tryPromise({ try: () => readFile(path, "utf8"), catch: () => wrongUsage(`${path} cannot be read`) })
 
 const readJson = <A>(path: string, schema: Schema.ConstraintDecoder<A>, expected: string) =>
   Effect.flatMap(readText(path), Schema.decodeUnknownEffect(Schema.fromJsonString(schema))).pipe(
-    Effect.catchTag("SchemaError", () => Effect.fail(wrong(`${path} does not hold ${expected}`)))
+    Effect.catchTag("SchemaError", () => Effect.fail(wrongUsage(`${path} does not hold ${expected}`)))
   )
 
 const given = <A>(option: Option.Option<A>): A | undefined => Option.getOrUndefined(option)
 
 /** What the package must be. Without an attestation the step `verify` refuses it. */
-const attestedBy = (input: Input): Effect.Effect<Pick<RunRequest, "release">, UsageWrong> =>
+const attestedBy = (input: Input): Effect.Effect<Pick<RunRequest, "release">, CommandFailed> =>
   Effect.gen(function* () {
     const attestation = given(input.attestation)
     const pin = given(input.pin)
     if (input.unverified) {
-      return attestation === undefined ? {} : yield* wrong("--unverified and --attestation exclude each other")
+      return attestation === undefined ? {} : yield* wrongUsage("--unverified and --attestation exclude each other")
     }
     if (attestation === undefined) return { release: { attested: { attestation: null, pinnedKeys: [] } } }
-    if (pin === undefined) return yield* wrong("--attestation needs --pin: the keys that may have signed it")
+    if (pin === undefined) return yield* wrongUsage("--attestation needs --pin: the keys that may have signed it")
     return {
       release: {
         attested: {
@@ -106,27 +104,40 @@ const attestedBy = (input: Input): Effect.Effect<Pick<RunRequest, "release">, Us
     }
   })
 
-const taskOf = (input: Input): Effect.Effect<string, UsageWrong> => {
+/** What is installed runs as it is locked, whatever else the command line says of its origin. */
+const packageOf = (path: string, input: Input) =>
+  Effect.gen(function* () {
+    const installed = yield* installedPackage(path)
+    if (installed === undefined) return { package: path, ...(yield* attestedBy(input)) }
+    return input.unverified || given(input.attestation) !== undefined || given(input.pin) !== undefined
+      ? yield* wrongUsage(
+          "An installed agent is verified as it is locked: leave --unverified, --attestation and --pin out"
+        )
+      : installed
+  })
+
+const taskOf = (input: Input): Effect.Effect<string, CommandFailed> => {
   const task = given(input.task)
   const file = given(input.taskFile)
-  if (task !== undefined && file !== undefined) return Effect.fail(wrong("--task and --task-file exclude each other"))
+  if (task !== undefined && file !== undefined)
+    return Effect.fail(wrongUsage("--task and --task-file exclude each other"))
   if (file !== undefined) return readText(file)
   return task === "-" ? Effect.promise(() => text(process.stdin)) : Effect.succeed(task ?? "")
 }
 
-const secretsOf = (names: ReadonlyArray<string>): Effect.Effect<RunRequest["secrets"], UsageWrong> =>
+const secretsOf = (names: ReadonlyArray<string>): Effect.Effect<RunRequest["secrets"], CommandFailed> =>
   Effect.forEach(names, (name) => {
     const value = process.env[name]
     return value === undefined
-      ? Effect.fail(wrong(`${name} is not in the environment`))
+      ? Effect.fail(wrongUsage(`${name} is not in the environment`))
       : Effect.succeed({ name, value, deliver: "env" as const })
   })
 
-const modelOf = (input: Input): Effect.Effect<RunRequest["model"], UsageWrong> => {
+const modelOf = (input: Input): Effect.Effect<RunRequest["model"], CommandFailed> => {
   const model = given(input.model) ?? (input.provider === "scripted" ? "scripted" : undefined)
-  if (model === undefined) return Effect.fail(wrong(`--provider ${input.provider} needs --model`))
+  if (model === undefined) return Effect.fail(wrongUsage(`--provider ${input.provider} needs --model`))
   const baseUrl = given(input.baseUrl)
-  if (baseUrl !== undefined && !URL.canParse(baseUrl)) return Effect.fail(wrong("--base-url is not an address"))
+  if (baseUrl !== undefined && !URL.canParse(baseUrl)) return Effect.fail(wrongUsage("--base-url is not an address"))
   const key = process.env["QUICKAGENT_MODEL_KEY"]
   return Effect.succeed({
     provider: input.provider,
@@ -139,7 +150,7 @@ const modelOf = (input: Input): Effect.Effect<RunRequest["model"], UsageWrong> =
 const workspaceWith = (inputs: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const names = inputs.map((source) => basename(source))
-    if (new Set(names).size < names.length) return yield* wrong("Two inputs have the same name")
+    if (new Set(names).size < names.length) return yield* wrongUsage("Two inputs have the same name")
     const workspace = yield* Effect.acquireRelease(
       Effect.promise(() => mkdtemp(join(tmpdir(), "quickagent-"))),
       (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
@@ -147,7 +158,7 @@ const workspaceWith = (inputs: ReadonlyArray<string>) =>
     for (const source of inputs) {
       yield* Effect.tryPromise({
         try: () => copyFile(source, join(workspace, basename(source))),
-        catch: () => wrong(`${source} cannot be read`)
+        catch: () => wrongUsage(`${source} cannot be read`)
       })
     }
     return { workspace, inputs: names }
@@ -163,12 +174,12 @@ const shown = (envelope: Envelope, json: boolean): string | undefined => {
 const runLocal = (input: Input): Effect.Effect<number> =>
   Effect.gen(function* () {
     const path = given(input.package)
-    if (path === undefined) return yield* wrong("Name the package to run: a directory or a .tgz")
-    if (input.timeout < 1 || input.maxTurns < 1) return yield* wrong("--timeout and --max-turns are at least 1")
+    if (path === undefined)
+      return yield* wrongUsage("Name the package to run: a directory, a .tgz, or ns/name as installed here")
+    if (input.timeout < 1 || input.maxTurns < 1) return yield* wrongUsage("--timeout and --max-turns are at least 1")
     const file = given(input.intakeFile)
     const { envelope, output } = yield* run({
-      package: path,
-      ...(yield* attestedBy(input)),
+      ...(yield* packageOf(path, input)),
       task: yield* taskOf(input),
       intake:
         file === undefined ? {} : yield* readJson(file, Schema.Record(Schema.String, Schema.Unknown), "answers by id"),
@@ -200,7 +211,7 @@ const runLocal = (input: Input): Effect.Effect<number> =>
   }).pipe(
     Effect.scoped,
     Effect.catchTags({
-      UsageWrong: ({ message }) => Effect.as(Console.error(message), exitCodes.usage),
+      CommandFailed: ({ exitClass, message }) => Effect.as(Console.error(message), exitCodes[exitClass]),
       OutputNotWritten: () => Effect.as(Console.error("The output cannot be written"), exitCodes.cli)
     })
   )
@@ -220,6 +231,7 @@ export const runCommand = Command.make("run", flags, (input) =>
   Command.withDescription(description),
   Command.withShortDescription("Run a package on this machine"),
   Command.withExamples([
+    { command: "quickagent run acme/notes --task-file task.md", description: "Run what is installed in this folder" },
     {
       command:
         "quickagent run examples/csv-summary --unverified --input examples/csv-summary/sample/sales.csv --output out.tar",

@@ -1,4 +1,5 @@
 /** Keys of a development stack: made at its first start, kept in files that only its user reads. */
+import { newSshHostKey } from "@quickagents/catalog"
 import { selfSignedCa } from "@quickagents/platform/certificates"
 import { Effect, Schema } from "effect"
 import { generateKeyPairSync, randomBytes } from "node:crypto"
@@ -22,6 +23,8 @@ export interface DevelopmentSecrets extends Schema.Schema.Type<typeof Secrets> {
   /** Paths of the internal CA, PEM. */
   readonly caCertificate: string
   readonly caKey: string
+  /** Path of the host key of git over SSH. */
+  readonly sshHostKey: string
 }
 
 const base64 = (bytes: number) => randomBytes(bytes).toString("base64")
@@ -61,6 +64,8 @@ export const developmentSecrets = Effect.fn("DevelopmentSecrets")(function* (
     keptText(join(directory, "secrets.json"), async () => JSON.stringify(makeSecrets(), null, 2))
   )
   const secrets = yield* Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Secrets))(stored))
+  const sshHostKey = join(directory, "ssh_host_ed25519_key")
+  yield* Effect.promise(() => keptText(sshHostKey, async () => newSshHostKey()))
   const caCertificate = join(directory, "ca.pem")
   const caKey = join(directory, "ca.key.pem")
   const known = yield* Effect.promise(() =>
@@ -77,5 +82,5 @@ export const developmentSecrets = Effect.fn("DevelopmentSecrets")(function* (
       await writeFile(caKey, ca.privateKey, owner)
     })
   }
-  return { ...secrets, caCertificate, caKey }
+  return { ...secrets, caCertificate, caKey, sshHostKey }
 })

@@ -30,6 +30,8 @@ export interface DevelopmentStack {
   readonly baseUrl: string
   readonly issuer: string
   readonly ports: Ports
+  /** Of git over SSH; null when it was turned off. */
+  readonly sshPort: string | null
   readonly dataDirectory: string
   readonly logDirectory: string
   readonly slots: number
@@ -120,6 +122,8 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     SERVICE_SERVICE_BASE_URL: baseUrl,
     SERVICE_OBJECTS_DIRECTORY: data.at("objects"),
     SERVICE_GIT_DIRECTORY: data.at("git"),
+    SERVICE_GIT_SSH_PORT: String(ports.ssh),
+    SERVICE_GIT_SSH_HOST_KEY: secrets.sshHostKey,
     SERVICE_KEYS_SEALING_KEY: secrets.sealingKey,
     SERVICE_KEYS_SIGNING_KEY: secrets.signingKey,
     SERVICE_CA_CERTIFICATE: secrets.caCertificate,
@@ -129,10 +133,14 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     SERVICE_AUTH_OIDC_CLIENT_ID: clientId,
     SERVICE_AUTH_OIDC_CLIENT_SECRET: secrets.oidcClientSecret,
     SERVICE_ORGS_STAFF: staffOrg,
+    // Staff is one person here.
+    SERVICE_REVIEW_FOUR_EYES: "",
     SERVICE_ORGS_STAFF_DOMAIN: staffDomain,
     SERVICE_CLUSTER_ADDRESS: `127.0.0.1:${ports.cluster}`,
     // Several people share the one address of this machine.
     SERVICE_LIMITS_LOGIN_PER_MIN: "60",
+    SERVICE_LIMITS_EDGE_AUTH_PER_MIN: "60",
+    SERVICE_LIMITS_EDGE_AUTH_BURST: "60",
     SERVICE_LIMITS_ANONYMOUS_PER_MIN: "600",
     ...ownSettings(environment),
     DATABASE_URL: databaseUrl(databaseOptions)
@@ -257,6 +265,7 @@ export const developmentStack = Effect.fn("DevelopmentStack")(function* ({
     baseUrl,
     issuer,
     ports,
+    sshPort: registryEnvironment.SERVICE_GIT_SSH_PORT || null,
     dataDirectory,
     logDirectory,
     slots,

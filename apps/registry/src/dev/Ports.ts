@@ -8,6 +8,8 @@ export interface Ports {
   readonly provider: number
   readonly cluster: number
   readonly host: number
+  /** Git over SSH. */
+  readonly ssh: number
 }
 
 /** Takes a port on loopback until the scope closes; 0 is any free one. Undefined when it is taken already. */
@@ -49,6 +51,8 @@ export const choosePorts = (last: Ports | undefined): Effect.Effect<Ports> => {
     database: choose(last?.database),
     provider: choose(last?.provider),
     cluster: choose(last?.cluster),
-    host: choose(last?.host)
+    host: choose(last?.host),
+    // Missing in what an earlier release kept.
+    ssh: choose((last as Partial<Ports> | undefined)?.ssh)
   }).pipe(Effect.scoped)
 }

@@ -34,6 +34,10 @@ export const describeStack = (stack: DevelopmentStack, ms: number) =>
     line("web page", `${stack.baseUrl}/`),
     line("REST API", `${stack.baseUrl}/api/v1`),
     line("OpenAPI", `${stack.baseUrl}/openapi.yaml`),
+    line("git", `${stack.baseUrl}/git/{namespace}/{name}.git (password: a personal access token)`),
+    ...(stack.sshPort === null
+      ? []
+      : [line("git over SSH", `ssh://git@127.0.0.1:${stack.sshPort}/{namespace}/{name}.git (a key of the account)`)]),
     line("sign-in", `${stack.issuer} (development provider): open the web page, sign in, click a person`),
     ...whoIsThere,
     line("database", `PostgreSQL on 127.0.0.1:${stack.ports.database}`),

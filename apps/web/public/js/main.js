@@ -5,13 +5,15 @@ import { agentPage } from "./pages/agent.js"
 import { agentsPage } from "./pages/agents.js"
 import { creditsPage } from "./pages/credits.js"
 import { homePage } from "./pages/home.js"
+import { reviewPage, reviewsPage } from "./pages/review.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
 import { tokensPage } from "./pages/tokens.js"
+import { verifyEmailPage } from "./pages/verify-email.js"
 
 const main = document.getElementById("main")
 
-/** Pattern, page, title; `signedIn` pages ask for a sign-in first. */
+/** Pattern, page, title; `signedIn` pages ask for a sign-in first, and `staff` ones are in the bar of staff alone. */
 const routes = [
   { pattern: /^\/$/, page: homePage, title: "Home" },
   { pattern: /^\/agents$/, page: agentsPage, title: "Agents", nav: "/agents" },
@@ -19,7 +21,10 @@ const routes = [
   { pattern: /^\/runs$/, page: runsPage, title: "My runs", nav: "/runs", signedIn: true },
   { pattern: /^\/runs\/([^/]+)$/, page: runPage, title: "Run", signedIn: true },
   { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
-  { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true }
+  { pattern: /^\/review$/, page: reviewsPage, title: "Review", nav: "/review", signedIn: true, staff: true },
+  { pattern: /^\/review\/([^/]+)\/([^/]+)\/([^/]+)$/, page: reviewPage, title: "Review", signedIn: true },
+  { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true },
+  { pattern: /^\/verify-email$/, page: verifyEmailPage, title: "Verify your address" }
 ]
 
 const state = { profile: null, providers: [], runs: false }
@@ -32,8 +37,16 @@ const signOut = async () => {
   }
 }
 
+/** Where one comes back to after a sign-in. The token of a mail stays in the browser. */
+const wayBack = (path) => `/#${path.replace(/\?token=.*/, "")}`
+
 const showShell = (path) => {
-  const items = routes.filter((route) => route.nav !== undefined && (!route.signedIn || state.profile !== null))
+  const items = routes.filter(
+    (route) =>
+      route.nav !== undefined &&
+      (!route.signedIn || state.profile !== null) &&
+      (!route.staff || state.profile?.staff === true)
+  )
   document
     .getElementById("nav")
     .replaceChildren(
@@ -45,7 +58,7 @@ const showShell = (path) => {
     .getElementById("who")
     .replaceChildren(
       ...(state.profile === null
-        ? signInLinks(state.providers, `/#${path}`)
+        ? signInLinks(state.providers, wayBack(path))
         : [
             h(
               "span",
@@ -54,6 +67,7 @@ const showShell = (path) => {
               state.profile.displayName || state.profile.handle,
               state.profile.staff ? h("span", { class: "soft" }, " (staff)") : undefined
             ),
+            state.profile.emailVerified ? "" : h("a", { href: "#/verify-email" }, "Verify your address"),
             h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")
           ])
     )
@@ -82,7 +96,7 @@ const show = async (moved) => {
       content = [
         h("h1", null, route.title),
         h("p", { class: "lead" }, "Sign in to see this page."),
-        signInLinks(state.providers, `/#${path}`)
+        signInLinks(state.providers, wayBack(path))
       ]
     } else {
       const onLeave = (stop) => {

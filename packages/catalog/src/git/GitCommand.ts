@@ -11,8 +11,10 @@ export class GitFailed extends Data.TaggedError("GitFailed")<{
 
 export type GitEnvironment = Readonly<Record<string, string>>
 
-/** Nothing of the machine's or the account's git configuration has a say; `settings` do. */
-export const gitEnvironment = (settings: Readonly<Record<string, string>>): GitEnvironment => ({
+type GitSettings = ReadonlyArray<readonly [key: string, value: string]>
+
+/** Nothing of the machine's or the account's git configuration has a say; `settings` do. A key may stand more than once. */
+export const gitEnvironment = (settings: GitSettings): GitEnvironment => ({
   PATH: process.env["PATH"] ?? "/usr/bin:/bin",
   LC_ALL: "C",
   HOME: "/nonexistent",
@@ -20,9 +22,9 @@ export const gitEnvironment = (settings: Readonly<Record<string, string>>): GitE
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_ATTR_NOSYSTEM: "1",
   GIT_TERMINAL_PROMPT: "0",
-  GIT_CONFIG_COUNT: String(Object.keys(settings).length),
+  GIT_CONFIG_COUNT: String(settings.length),
   ...Object.fromEntries(
-    Object.entries(settings).flatMap(([key, value], index) => [
+    settings.flatMap(([key, value], index) => [
       [`GIT_CONFIG_KEY_${index}`, key],
       [`GIT_CONFIG_VALUE_${index}`, value]
     ])
@@ -50,7 +52,7 @@ export const git = (
   args: ReadonlyArray<string>,
   options: {
     readonly environment: GitEnvironment
-    readonly input?: string
+    readonly input?: string | Uint8Array
     /** Bytes of standard output that are kept. */
     readonly maxBytes: number
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { judgeUpdates, secretOf, serviceOf, updatesOf, versionOf } from "./GitPolicy.ts"
+import { commandOf, judgeUpdates, protocolOf, secretOf, serviceOf, updatesOf, versionOf } from "./GitPolicy.ts"
 
 const none = "0".repeat(40)
 const one = "1".repeat(40)
@@ -22,6 +22,35 @@ describe("GitPolicy", () => {
       ["PUT", "git-receive-pack", ""]
     ] as const)
       expect(of(method, path, query)).toBe(null)
+  })
+
+  it("takes the two commands that git sends over SSH, to the letter", () => {
+    const fetch = { service: "git-upload-pack", ns: "acme", name: "a-1" }
+    for (const path of ["/acme/a-1.git", "acme/a-1.git", "/acme/a-1", "acme/a-1"])
+      expect(commandOf(`git-upload-pack '${path}'`)).toEqual(fetch)
+    expect(commandOf("git-receive-pack '/acme/a-1.git'")).toEqual({ ...fetch, service: "git-receive-pack" })
+    for (const wrong of [
+      "git-upload-archive '/acme/a-1.git'",
+      "git-upload-pack /acme/a-1.git",
+      "git-upload-pack --strict '/acme/a-1.git'",
+      "git-upload-pack '/acme/a-1.git'; id",
+      "git-upload-pack '/acme/a-1.git'\n",
+      "git-upload-pack  '/acme/a-1.git'",
+      "git-upload-pack '//acme/a-1.git'",
+      "git-upload-pack '/acme/../a-1.git'",
+      "git-upload-pack '/acme/a-1.git/'",
+      "git-upload-pack '/acme/A.git'",
+      "git-upload-pack '/acme'",
+      "id",
+      ""
+    ])
+      expect(commandOf(wrong), wrong).toBe(null)
+  })
+
+  it("passes on the version of the protocol and nothing else", () => {
+    for (const version of ["version=0", "version=1", "version=2"]) expect(protocolOf(version)).toBe(version)
+    for (const other of ["version=3", "version=2:x", "version=2\n", "", undefined])
+      expect(protocolOf(other)).toBe(undefined)
   })
 
   it("takes a token as the password of any user, or as a bearer", () => {

@@ -13,6 +13,20 @@ export const serviceOf = (method: string, path: string, query: URLSearchParams):
   return isService(name) ? name : null
 }
 
+const sshCommand = /^(git-upload-pack|git-receive-pack) '\/?([a-z0-9-]{1,39})\/([a-z0-9-]{1,64}?)(?:\.git)?'$/
+
+/** What a command over SSH asks for. Null: it is none of the two that git sends. */
+export const commandOf = (command: string) => {
+  const [, service, ns, name] = sshCommand.exec(command) ?? []
+  return service === undefined || !isService(service) || ns === undefined || name === undefined
+    ? null
+    : { service, ns, name }
+}
+
+/** The version of git's protocol that a client asks for; undefined, which is the first, when it asks for none that there is. */
+export const protocolOf = (asked: string | undefined) =>
+  asked !== undefined && /^version=[012]$/.test(asked) ? asked : undefined
+
 /** The secret of `Authorization`: a token after Bearer, or the password of Basic with any user name. */
 export const secretOf = (authorization: string): string | null => {
   const [, scheme = "", value = ""] = /^(\w+) +(\S+)$/.exec(authorization) ?? []
@@ -39,7 +53,8 @@ export interface RefUpdate {
   readonly after: string
 }
 
-const isNone = (id: string) => /^0+$/.test(id)
+/** Whether there is no ref before, or after, an update. */
+export const isNone = (id: string) => /^0+$/.test(id)
 const isVersion = Schema.is(Version)
 
 /** The lines of a pre-receive hook. */

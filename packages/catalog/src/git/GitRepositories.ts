@@ -18,8 +18,8 @@ import { readArchiveHead } from "../ArchiveHead.ts"
 import { Versions } from "../Versions.ts"
 import type { GitEnvironment } from "./GitCommand.ts"
 import { git, gitEnvironment } from "./GitCommand.ts"
-import type { RefUpdate } from "./GitPolicy.ts"
-import { judgeUpdates } from "./GitPolicy.ts"
+import type { GitService, RefUpdate } from "./GitPolicy.ts"
+import { isNone, judgeUpdates } from "./GitPolicy.ts"
 import { releaseArchive } from "./GitRelease.ts"
 
 /** None of the refs of the push moves. `reasons` are sentences for the person who pushed. */
@@ -40,6 +40,8 @@ const maxObjectListBytes = 48 * 1024 * 1024
 /** Each holds the files of a commit in memory. */
 const releasesAtOnce = 2
 const staleMs = 3_600_000
+/** Refs of a push, and withheld commits, of which the person is told. */
+const maxRefsLookedAt = 20
 /** Repositories that are known to be there without a look. */
 const maxKnown = 10_000
 
@@ -73,8 +75,12 @@ export class GitRepositories extends Context.Service<
   {
     /** Holds all repositories. */
     readonly directory: string
-    /** For every git process that serves them. */
-    readonly environment: GitEnvironment
+    /** For the git process that serves a request. `protocol` is what the client asks for. */
+    readonly environmentOf: (
+      service: GitService,
+      agentId: string,
+      protocol: string | undefined
+    ) => Effect.Effect<GitEnvironment>
     /** Folder name of the agent's repository, which is made when it is not there yet. */
     readonly open: (agentId: string) => Effect.Effect<string>
     /** Judges a push and submits the versions that it tags. Answers what the person is told about it. */
@@ -95,24 +101,24 @@ export class GitRepositories extends Context.Service<
         const directory = resolve(given)
         const releasing = yield* Semaphore.make(releasesAtOnce)
 
-        const environment = gitEnvironment({
-          "core.hooksPath": hooks,
+        const gitSettings = [
+          ["core.hooksPath", hooks],
           // A larger blob is refused; until then it is streamed and not held in memory.
-          "core.bigFileThreshold": String(maxBlobBytes + 1),
-          "core.logAllRefUpdates": "false",
-          "http.getanyfile": "false",
-          "http.uploadpack": "true",
-          "http.receivepack": "true",
-          "transfer.fsckObjects": "true",
-          "receive.fsckObjects": "true",
-          "receive.maxInputSize": String(quota),
-          "receive.denyNonFastForwards": "false",
-          "uploadpack.allowFilter": "true",
-          "pack.threads": "1",
-          "pack.windowMemory": "64m",
+          ["core.bigFileThreshold", String(maxBlobBytes + 1)],
+          ["core.logAllRefUpdates", "false"],
+          ["http.getanyfile", "false"],
+          ["http.uploadpack", "true"],
+          ["http.receivepack", "true"],
+          ["transfer.fsckObjects", "true"],
+          ["receive.fsckObjects", "true"],
+          ["receive.maxInputSize", String(quota)],
+          ["receive.denyNonFastForwards", "false"],
+          ["pack.threads", "1"],
+          ["pack.windowMemory", "64m"],
           // Housekeeping is part of the push that makes it necessary: nothing outlives its request.
-          "gc.autoDetach": "false"
-        })
+          ["gc.autoDetach", "false"]
+        ] as const
+        const environment = gitEnvironment(gitSettings)
         // Without waiting: the server that these routes belong to listens already.
         mkdirSync(directory, { recursive: true })
         // Git skips a hook that it cannot execute, and would take every push.
@@ -121,6 +127,57 @@ export class GitRepositories extends Context.Service<
 
         const words = (args: ReadonlyArray<string>, environment: GitEnvironment) =>
           Effect.map(git(args, { environment, maxBytes: maxWordsBytes }), (output) => output.toString("utf8").trim())
+
+        /** Those of `commits` that the repository has: a push that broke off may have taken its commit away again. */
+        const present = Effect.fnUntraced(function* (environment: GitEnvironment, commits: ReadonlyArray<string>) {
+          if (commits.length === 0) return []
+          const found = yield* git(["rev-list", "--no-walk", "--ignore-missing", ...commits], {
+            environment,
+            maxBytes: commits.length * 65
+          })
+          return found.toString("latin1").split("\n").slice(0, -1)
+        })
+
+        /** The refs through which one of `commits` could be fetched. Nothing is left out: rather all of them than one too few. */
+        const refsWith = Effect.fnUntraced(function* (own: GitEnvironment, commits: ReadonlyArray<string>) {
+          const refs = yield* words(
+            ["for-each-ref", "--format=%(refname)", ...commits.map((commit) => `--contains=${commit}`)],
+            own
+          )
+          const head = yield* words(["symbolic-ref", "HEAD"], own)
+          const listed = refs.split("\n").filter((ref) => ref !== "")
+          return listed.includes(head) ? [...listed, "HEAD"] : listed
+        })
+
+        const environmentOf = Effect.fn("GitRepositories.environmentOf")(function* (
+          service: GitService,
+          agentId: string,
+          protocol: string | undefined
+        ) {
+          if (service === "git-receive-pack") {
+            return { ...environment, ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }) }
+          }
+          const own = { ...environment, GIT_DIR: join(directory, `${agentId}.git`) }
+          const withheld = yield* Effect.orDie(
+            Effect.flatMap(rows.withheldCommits(agentId), (commits) => present(own, commits))
+          )
+          if (withheld.length === 0) {
+            return {
+              ...gitEnvironment([...gitSettings, ["uploadpack.allowFilter", "true"]]),
+              ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol })
+            }
+          }
+          const hidden = yield* refsWith(own, withheld).pipe(
+            Effect.catchIf(
+              ({ reason }) => reason === "too-much",
+              () => Effect.succeed(["refs", "HEAD"])
+            ),
+            Effect.orDie
+          )
+          // Version 2 of the protocol gives out every object that is named, and a partial clone needs that to get
+          // on; the first version gives out only what the refs that it shows lead to.
+          return gitEnvironment([...gitSettings, ...hidden.map((ref) => ["uploadpack.hideRefs", ref] as const)])
+        })
 
         const known = new Set<string>()
         const open = Effect.fn("GitRepositories.open")(function* (agentId: string) {
@@ -233,6 +290,29 @@ export class GitRepositories extends Context.Service<
           return { path, commit, version: tag.version }
         })
 
+        /** What the person is told whose refs hold what nobody can fetch: without a word they would only vanish. */
+        const withheldHistory = Effect.fnUntraced(function* (
+          agent: AgentRow,
+          environment: GitEnvironment,
+          updates: ReadonlyArray<RefUpdate>
+        ) {
+          const refs = updates.filter(({ after }) => !isNone(after)).slice(0, maxRefsLookedAt)
+          if (refs.length === 0) return []
+          const withheld = yield* present(environment, yield* rows.withheldCommits(agent.id))
+          const told: Array<string> = []
+          for (const { after, ref } of refs) {
+            for (const commit of withheld.slice(0, maxRefsLookedAt)) {
+              const held = yield* Effect.isSuccess(words(["merge-base", "--is-ancestor", commit, after], environment))
+              if (!held) continue
+              told.push(
+                `${ref} holds commit ${commit.slice(0, 12)} of a version that is withheld: it cannot be fetched until its history is rewritten without it.`
+              )
+              break
+            }
+          }
+          return told
+        })
+
         /** A clone checks out what HEAD names: the first branch that is pushed, when it is not main. */
         const nameHead = Effect.fnUntraced(function* (repository: string, branches: ReadonlyArray<string>) {
           const own = { ...environment, GIT_DIR: repository }
@@ -249,13 +329,14 @@ export class GitRepositories extends Context.Service<
             if (problems.length > 0) return yield* refuse(...problems)
             if (tags.length > perDay) return yield* refuse(`A push brings at most ${perDay} version tags.`)
             const repository = join(directory, `${agent.id}.git`)
-            const told = quarantine === "" ? [] : yield* checkSizes(repository, quarantine)
+            const told = quarantine === "" ? [] : [...(yield* checkSizes(repository, quarantine))]
             const view = {
               ...environment,
               GIT_DIR: repository,
               GIT_OBJECT_DIRECTORY: quarantine,
               GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository, "objects")
             }
+            told.push(...(yield* Effect.orDie(withheldHistory(agent, view, updates))))
             // All of them are looked at before the first is submitted: a push is refused as a whole.
             const releases = yield* Effect.forEach(tags, (tag) => prepare(agent, view, tag))
             const { name, namespace } = agent
@@ -282,7 +363,7 @@ export class GitRepositories extends Context.Service<
           }
         )
 
-        return GitRepositories.of({ directory, environment, open, review })
+        return GitRepositories.of({ directory, environmentOf, open, review })
       })
     )
 }

@@ -37,7 +37,4 @@ export default Effect.gen(function* () {
   yield* sql`CREATE INDEX agent_search_facets ON agent_search (facets_id, namespace) WHERE visibility = 'public'`
   yield* sql`CREATE INDEX agent_search_namespaces ON agent_search (namespace) WHERE visibility = 'public'`
   yield* sql`CREATE INDEX agents_private ON agents (namespace) WHERE visibility = 'private'`
-  // An agent that moves to another namespace is found there.
-  yield* sql`CREATE TRIGGER agent_search_on_move AFTER UPDATE OF namespace, name ON agents
-    FOR EACH ROW EXECUTE FUNCTION agent_search_on_agent()`
 })

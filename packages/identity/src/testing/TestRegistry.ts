@@ -22,7 +22,17 @@ import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/h
 import { SqlClient } from "effect/sql"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { Accounts, authentication, AuthHttp, layer, Memberships, migrations, Sessions, UserHttp } from "../index.ts"
+import {
+  Accounts,
+  authentication,
+  AuthHttp,
+  emailVerification,
+  layer,
+  Memberships,
+  migrations,
+  Sessions,
+  UserHttp
+} from "../index.ts"
 
 /** One endpoint for each kind of access rule. */
 class ProbeGroup extends HttpApiGroup.make("probe").add(
@@ -102,11 +112,12 @@ export const layerTestRegistry = (settings: (url: string) => Partial<Settings.Va
         "service.baseUrl": url,
         "limits.anonymousPerMin": 100_000,
         "limits.loginPerMin": 100_000,
+        "limits.edgeAuthBurst": 100_000,
         "limits.authedBurstPerMin": 100_000,
         "limits.authedPerHour": 100_000,
         ...settings(url)
       }
-      const services = layer.pipe(
+      const services = Layer.mergeAll(layer, emailVerification).pipe(
         Layer.provideMerge(TestMemberships),
         Layer.provideMerge(Layer.mergeAll(Audit.Audit.layer, RateLimits.layer)),
         Layer.provideMerge(layerDatabase({ ...platformMigrations, ...migrations })),

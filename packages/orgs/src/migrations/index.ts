@@ -1,4 +1,8 @@
 import type { Database } from "@quickagents/platform"
 import orgs from "./2026112120_orgs.ts"
+import organizations from "./2026112230_organizations.ts"
 
-export const migrations: Database.Migrations = { "2026112120_orgs": orgs }
+export const migrations: Database.Migrations = {
+  "2026112120_orgs": orgs,
+  "2026112230_organizations": organizations
+}

@@ -6,6 +6,7 @@
 import type { Severity } from "@quickagents/schema"
 import { canonicalJson } from "@quickagents/archive"
 import { digestOf } from "@quickagents/archive"
+import { scriptRules } from "./scriptRules.ts"
 
 export type Threat = "injection" | "exfiltration" | "deception" | "destruction" | "remote-code" | "credential-theft"
 
@@ -20,7 +21,7 @@ export interface Rule {
   readonly isProse: boolean
 }
 
-export const rulesetVersion = "1.0.0"
+export const rulesetVersion = "1.1.0"
 
 const secretsWords = String.raw`(?:secrets?|credentials?|passwords?|api[ _-]?keys?|access[ _-]?tokens?|tokens?|private keys?|ssh keys?|cookies?|session ids?|environment variables?|env vars?|\.env\b(?: file)?)`
 const sendWords = String.raw`(?:send|post|upload|submit|forward|transmit|e-?mail|exfiltrate|leak|report|append|embed|encode|deliver|copy|push)`
@@ -306,7 +307,9 @@ export const ruleset: ReadonlyArray<Rule> = [
     "high",
     "Reaches for the container engine or another process's memory",
     /\/var\/run\/docker\.sock|\/run\/containerd\/containerd\.sock|\/proc\/(?:\d+|\*|\$\w+)\/(?:environ|mem)\b|\bnsenter\s+[^\n]{0,40}-t\s*1\b|--privileged\b[^\n]{0,80}-v\s*\/:/u
-  )
+  ),
+
+  ...scriptRules.map((rule) => ({ ...rule, isProse: false }))
 ]
 
 /** Names exactly these rules; reports carry it. */

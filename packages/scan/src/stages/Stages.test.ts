@@ -552,7 +552,7 @@ describe("S8 rules", () => {
       expect(result.findings.map(({ rule, severity, file, line }) => [rule, severity, file, line])).toEqual([
         ["ignore-instructions", "high", "x.md", 3]
       ])
-      expect([result.inputs["ruleset"]?.slice(0, 7), result.inputs["rulesetVersion"]]).toEqual(["sha256:", "1.0.0"])
+      expect([result.inputs["ruleset"]?.slice(0, 7), result.inputs["rulesetVersion"]]).toEqual(["sha256:", "1.1.0"])
     })
   )
 })

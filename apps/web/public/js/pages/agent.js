@@ -1,5 +1,6 @@
-import { get, path } from "../api.js"
-import { announce, badge, facts, h, size, table, time, tone } from "../dom.js"
+import { get, path, post } from "../api.js"
+import { announce, badge, facts, field, h, problemBox, size, table, time, tone } from "../dom.js"
+import { findingList } from "../findings.js"
 import { listen } from "../live.js"
 import { runForm } from "../run-form.js"
 
@@ -54,34 +55,117 @@ const scanOf = (version, onLeave) => {
   return list
 }
 
-const holdingOf = ({ holding }) =>
-  holding === undefined || holding.length === 0
+/** What an owner says against a hold; a reviewer reads it. */
+const disputeForm = ({ name, namespace, version }) => {
+  const reason = h("textarea", { required: true, maxlength: 2000 })
+  const outcome = h("div", null)
+  return h(
+    "form",
+    {
+      class: "card",
+      onsubmit: async (event) => {
+        event.preventDefault()
+        try {
+          const address = path("/api/v1/agents", namespace, name, "versions", version, "dispute")
+          const { dueAt } = await post(address, { reason: reason.value })
+          event.target.replaceChildren(
+            h("p", { role: "status" }, "A reviewer will read it. A decision is due ", time(dueAt), ".")
+          )
+        } catch (problem) {
+          outcome.replaceChildren(problemBox(problem))
+        }
+      }
+    },
+    field("Why it should not be held", reason),
+    h("button", { type: "submit" }, "Dispute the hold"),
+    outcome
+  )
+}
+
+/** Told only to those who publish the agent, who may object. */
+const holdingOf = (version, profile) => {
+  const { holding, status } = version
+  if (holding === undefined) return undefined
+  const isHeld = status === "needs_review" || status === "quarantined"
+  return [
+    holding.length === 0
+      ? undefined
+      : [
+          h("h3", null, status === "published" || status === "yanked" ? "What held it" : "What holds it"),
+          findingList(holding)
+        ],
+    // Staff reads what holds it too, and decides elsewhere.
+    isHeld && profile?.staff !== true ? disputeForm(version) : undefined
+  ]
+}
+
+const advisoriesOf = (advisories) =>
+  advisories.length === 0
     ? undefined
     : [
-        h("h3", null, "What holds it"),
+        h("h2", null, "Advisories"),
         h(
           "ul",
-          null,
-          holding.map(({ file, line, message, rule, severity, stage }) =>
+          { class: "cards" },
+          advisories.map(({ affected, details, id, patched, severity, state, summary, withdrawnReason }) =>
             h(
               "li",
-              null,
-              badge(severity),
-              ` ${stage} ${rule}`,
-              file === undefined ? "" : ` in ${file}${line === undefined ? "" : `:${line}`}`,
-              `: ${message}`
+              { class: "card" },
+              h("h3", null, badge(severity), ` ${summary}`),
+              h("p", { class: "soft" }, id, state === "published" ? "" : [" ", badge(state)]),
+              h("p", null, `Affects ${affected}. `, patched === null ? "No fix yet." : `Fixed in ${patched}.`),
+              withdrawnReason === null ? undefined : h("p", null, `Withdrawn: ${withdrawnReason}`),
+              details === "" ? undefined : h("details", null, h("summary", null, "Details"), h("pre", null, details))
             )
           )
         )
       ]
 
+/** Where a fork comes from, and how far its copy is. */
+const forkOf = ({ forkDetail, forkedFrom, forkState }) => {
+  if (forkedFrom === null) return undefined
+  const { available, name, namespace, version } = forkedFrom
+  const source = name === null ? "an agent that you may not read" : `${namespace}/${name}@${version}`
+  return h(
+    "p",
+    null,
+    "Fork of ",
+    available ? h("a", { href: `#/agents/${namespace}/${name}` }, source) : source,
+    available || name === null ? " " : ", which is gone ",
+    forkState === "ready" ? undefined : [badge(forkState), " ", forkDetail ?? ""]
+  )
+}
+
+const forkButton = (agent, profile) => {
+  const outcome = h("div", null)
+  const fork = async (event) => {
+    event.target.disabled = true
+    try {
+      const made = await post(`${path("/api/v1/agents", agent.namespace, agent.name)}/fork`, {
+        namespace: profile.handle
+      })
+      location.hash = `#/agents/${made.namespace}/${made.name}`
+    } catch (problem) {
+      event.target.disabled = false
+      outcome.replaceChildren(problemBox(problem))
+    }
+  }
+  return [h("p", null, h("button", { type: "button", onclick: fork }, `Fork to ${profile.handle}`)), outcome]
+}
+
 /** One agent: its versions, the scan of the chosen one, and the form that runs it. */
 export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) => {
   const query = new URLSearchParams(location.hash.split("?")[1] ?? "")
-  const [agent, { items, total }] = await Promise.all([
+  const [agent, { items, total }, { items: advisories }] = await Promise.all([
     get(path("/api/v1/agents", ns, name)),
-    get(`${path("/api/v1/agents", ns, name, "versions")}?limit=50`)
+    get(`${path("/api/v1/agents", ns, name, "versions")}?limit=50`),
+    get(`/api/v1/advisories?${new URLSearchParams({ namespace: ns, name, limit: "100" })}`)
   ])
+  // It was transferred: the address says where it is now.
+  if (agent.namespace !== ns || agent.name !== name) {
+    location.replace(`#/agents/${agent.namespace}/${agent.name}`)
+    return []
+  }
   document.title = `${ns}/${name} · QuickAgents`
   const wanted = query.get("version") ?? agent.latestVersion ?? items[0]?.version
   const version = items.find((one) => one.version === wanted)
@@ -89,11 +173,17 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
     h("h1", null, `${ns}/${name}`),
     h("p", { class: "lead" }, agent.description),
     agent.visibility === "private" ? h("p", null, badge("private")) : undefined,
+    forkOf(agent),
+    profile === null || agent.latestVersion === null || agent.namespace === profile.handle
+      ? undefined
+      : forkButton(agent, profile),
     version === undefined
       ? h("p", { class: "soft" }, "No version yet.")
       : [
           h("h2", null, `Version ${version.version} `, badge(version.status)),
+          version.warnings.map((warning) => h("p", { class: "note", role: "status" }, warning)),
           facts([
+            ["Released as", version.ref === `${ns}/${name}@${version.version}` ? undefined : version.ref],
             ["Submitted", [time(version.createdAt), ` by ${version.submittedBy}`]],
             [
               "Verdict",
@@ -104,6 +194,17 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
             ["Modes", version.modes.join(", ")],
             ...capabilityLines(version.capabilities),
             ["Secrets", version.manifest?.secrets?.map((secret) => secret.name).join(", ")],
+            [
+              "Source",
+              version.source.commit === null
+                ? "uploaded"
+                : [
+                    "commit ",
+                    h("code", { class: "break" }, version.source.commit),
+                    " of ",
+                    h("code", { class: "break" }, new URL(version.source.url, location.origin).href)
+                  ]
+            ],
             [
               "Archive",
               [
@@ -117,7 +218,15 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
               ]
             ]
           ]),
-          holdingOf(version),
+          version.advisories === undefined
+            ? undefined
+            : h(
+                "div",
+                { class: "problem" },
+                h("strong", null, "This version is affected by an advisory"),
+                version.advisories.map(({ id, summary }) => h("p", null, `${id}: ${summary}`))
+              ),
+          holdingOf(version, profile),
           h("h3", null, "Scan"),
           scanOf(version, onLeave),
           version.status !== "published" || !runs
@@ -127,6 +236,7 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
                 profile === null ? h("p", { class: "soft" }, "Sign in to run this agent.") : runForm(version)
               ]
         ],
+    advisoriesOf(advisories),
     h("h2", null, "Versions"),
     items.length === 0
       ? undefined

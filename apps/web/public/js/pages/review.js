@@ -1,0 +1,166 @@
+import { get, path, post, remove } from "../api.js"
+import { announce, badge, facts, field, h, problemBox, size, table, time } from "../dom.js"
+import { findingList } from "../findings.js"
+
+const kinds = {
+  held: "held by the gate",
+  rescan: "published, flagged by a rescan",
+  quarantine: "quarantined"
+}
+
+const due = ({ dueAt, overdue }) => [overdue ? badge("overdue") : undefined, " ", time(dueAt)]
+
+/** What waits for a decision, what is due first before the rest. */
+export const reviewsPage = async () => {
+  const { items, total } = await get("/api/v1/review/?limit=100")
+  return [
+    h("h1", null, "Review"),
+    h("p", { class: "lead" }, "Versions that wait for a person's decision."),
+    items.length === 0
+      ? h("p", { class: "soft" }, "Nothing waits.")
+      : table(
+          "Versions that wait",
+          ["Version", "Severity", "Why", "Due", "Claimed"],
+          items.map(({ name, namespace, review, version }) =>
+            h(
+              "tr",
+              null,
+              h(
+                "th",
+                { scope: "row" },
+                h("a", { href: `#${path("/review", namespace, name, version)}` }, `${namespace}/${name}@${version}`)
+              ),
+              h("td", null, badge(review.severity)),
+              h(
+                "td",
+                null,
+                kinds[review.kind],
+                review.dispute === null ? "" : ", disputed",
+                review.firstApproval === null ? "" : ", approved once"
+              ),
+              h("td", null, due(review)),
+              h("td", null, review.claim === null ? "" : review.claim.by)
+            )
+          )
+        ),
+    total > items.length ? h("p", { class: "soft" }, `The first ${items.length} of ${total}.`) : undefined
+  ]
+}
+
+const decisions = (kind) =>
+  kind === "rescan"
+    ? { publish: "Let it stand", quarantine: "Quarantine", block: "Block for good" }
+    : { publish: "Publish", block: "Block for good" }
+
+const decisionForm = (address, { kind }, onDecided) => {
+  const choice = h(
+    "select",
+    { required: true },
+    h("option", { value: "" }, "Choose…"),
+    Object.entries(decisions(kind)).map(([value, text]) => h("option", { value }, text))
+  )
+  const reason = h("textarea", { required: true, maxlength: 2000 })
+  const outcome = h("div", null)
+  return h(
+    "form",
+    {
+      class: "card",
+      onsubmit: async (event) => {
+        event.preventDefault()
+        try {
+          onDecided(await post(address, { decision: choice.value, reason: reason.value }))
+        } catch (problem) {
+          outcome.replaceChildren(problemBox(problem))
+        }
+      }
+    },
+    field("Decision", choice),
+    field("Reason", reason, "Kept in the audit log, which the owner of the agent reads too"),
+    h("button", { type: "submit" }, "Decide"),
+    outcome
+  )
+}
+
+/** One version that waits: what was found in it, what its owner says, and the decision. */
+export const reviewPage = async ({ names, profile }) => {
+  const [namespace, name, version] = names.map(decodeURIComponent)
+  const address = path("/api/v1/review", namespace, name, version)
+  const body = h("div", null)
+  const show = (entry) => {
+    const { review } = entry
+    const mine = review.claim?.by === profile.handle
+    const claiming = async (change) => {
+      try {
+        show(await change())
+        announce("Done")
+      } catch (problem) {
+        body.prepend(problemBox(problem))
+      }
+    }
+    body.replaceChildren(
+      h("h1", null, `${namespace}/${name}@${version} `, badge(entry.status)),
+      h("p", { class: "lead" }, kinds[review.kind]),
+      facts([
+        ["Severity", badge(review.severity)],
+        ["Due", due(review)],
+        ["Submitted", [time(entry.createdAt), ` by ${entry.submittedBy}`]],
+        ["Claimed", review.claim === null ? undefined : [`by ${review.claim.by} until `, time(review.claim.until)]],
+        [
+          "First approval",
+          review.firstApproval === null
+            ? undefined
+            : [time(review.firstApproval.at), ` by ${review.firstApproval.by}: ${review.firstApproval.reason}`]
+        ],
+        [
+          "Disputed",
+          review.dispute === null
+            ? undefined
+            : [time(review.dispute.at), ` by ${review.dispute.by}: ${review.dispute.reason}`]
+        ],
+        [
+          "Archive",
+          [
+            h("a", { href: `${address}/archive`, download: `${name}-${version}.tar.gz` }, size(entry.archive.bytes)),
+            " ",
+            h("code", { class: "break" }, entry.archive.digest)
+          ]
+        ],
+        ["Agent", h("a", { href: `#${path("/agents", namespace, name)}` }, `${namespace}/${name}`)]
+      ]),
+      h("h2", null, "Findings"),
+      review.findings.length === 0 ? h("p", { class: "soft" }, "None: staff holds it.") : findingList(review.findings),
+      h(
+        "p",
+        null,
+        mine
+          ? h(
+              "button",
+              { type: "button", class: "plain", onclick: () => claiming(() => remove(`${address}/claim`)) },
+              "Give the claim back"
+            )
+          : review.claim === null
+            ? h(
+                "button",
+                { type: "button", onclick: () => claiming(() => post(`${address}/claim`)) },
+                "Claim it for an hour"
+              )
+            : undefined
+      ),
+      h("h2", null, "Decide"),
+      review.needsSecondApproval
+        ? h("p", { class: "soft" }, "Publishing takes the approval of two different reviewers.")
+        : h("p", { class: "soft" }, "One reviewer decides."),
+      decisionForm(address, review, (decided) => {
+        if (decided.review !== undefined) {
+          announce("Your approval was taken. A second reviewer decides.")
+          show(decided)
+          return
+        }
+        announce(`The version is ${decided.status}`)
+        location.hash = "/review"
+      })
+    )
+  }
+  show(await get(address))
+  return [body]
+}

@@ -1,0 +1,75 @@
+/**
+ * Where an agent may go: what a new one, a fork and a transferred one are asked
+ * alike. Called in the transaction that puts it there; the namespace is locked
+ * until its end, so that two of them cannot both take the last place.
+ */
+import type { NamespaceRow } from "@quickagents/orgs"
+import { Settings } from "@quickagents/platform"
+import { invalidField, NameHeld, NamespaceFull, PrivateAgentCap } from "@quickagents/schema"
+import type { Account } from "@quickagents/schema"
+import { Effect } from "effect"
+import { AgentsSql } from "./AgentsSql.ts"
+import { mistakenFor, popularInstalls, reservedFor, veryPopularInstalls } from "./NamePolicy.ts"
+
+export interface Place {
+  readonly namespace: NamespaceRow
+  readonly name: string
+  readonly visibility: "public" | "private"
+}
+
+export const agentPlaces = Effect.gen(function* () {
+  const rows = yield* AgentsSql
+  const settings = yield* Settings.Settings
+
+  const lock = (...namespaces: ReadonlyArray<string>) =>
+    // In one order, so that two transfers in opposite directions do not wait for each other.
+    Effect.forEach([...new Set(namespaces)].toSorted(), (handle) => Effect.orDie(rows.lock(`namespace:${handle}`)), {
+      discard: true
+    })
+
+  const privateCap = Effect.fnUntraced(function* (namespace: string) {
+    const cap = settings["limits.privateAgentsPerNamespace"]
+    if (cap === null) return
+    const counts = yield* Effect.orDie(rows.countIn(namespace))
+    if (counts.private >= cap)
+      return yield* new PrivateAgentCap({ detail: `The namespace keeps at most ${cap} private agents` })
+  })
+
+  const room = Effect.fnUntraced(function* ({ namespace, visibility }: Place) {
+    const cap = settings[namespace.kind === "org" ? "limits.agentsPerOrgNamespace" : "limits.agentsPerUserNamespace"]
+    if ((yield* Effect.orDie(rows.countIn(namespace.handle))).all >= cap) {
+      return yield* new NamespaceFull({ detail: `A namespace of this kind holds at most ${cap} agents` })
+    }
+    if (visibility === "private") yield* privateCap(namespace.handle)
+  })
+
+  /** `own`, the agent that gets the name, may take a former name back and is not mistaken for itself. */
+  const freeName = Effect.fnUntraced(function* (actor: Account, { name, namespace }: Place, own?: string) {
+    const path = `${namespace.handle}/${name}`
+    const holder = yield* Effect.orDie(rows.nameHeld(namespace.handle, name))
+    if (holder !== null && holder.agentId !== own) {
+      return yield* new NameHeld({
+        detail: holder.deleted
+          ? `${path} was deleted; its name is held for good`
+          : `${path} was the name of an agent that moved; it is held for good`
+      })
+    }
+    if ((actor.staff && actor.credential.kind === "session") || holder !== null) return
+    const reserved = reservedFor(namespace.handle, name)
+    if (reserved !== undefined) return yield* invalidField("/name", reserved)
+    const other = mistakenFor(
+      name,
+      yield* Effect.orDie(
+        rows.mistakable(namespace.handle, name, { installs: popularInstalls, many: veryPopularInstalls, own })
+      )
+    )
+    if (other !== undefined) {
+      return yield* invalidField(
+        "/name",
+        `${name} is easily mistaken for the popular agent ${other.namespace}/${other.name}; choose another name`
+      )
+    }
+  })
+
+  return { lock, privateCap, room, freeName }
+})
