@@ -91,7 +91,7 @@ export const defineStage = <R>(
 
 /** Judges file by file and lets the process do other work between them: a package may hold 60 MB. */
 export const judgeFiles = (
-  pkg: ReleasePackage,
+  pkg: Pick<ReleasePackage, "files">,
   judge: (file: PackageFile) => ReadonlyArray<Finding>
 ): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.forEach(pkg.files, (file) => Effect.yieldNow.pipe(Effect.andThen(Effect.sync(() => judge(file))))).pipe(
