@@ -33,8 +33,18 @@ const arguments_ = () => {
   try {
     const { positionals, values } = parseArgs({
       allowPositionals: true,
-      options: { registry: { type: "string", default: "http://127.0.0.1:4000" }, state: { type: "string" } }
+      options: {
+        registry: { type: "string", default: "http://127.0.0.1:4000" },
+        state: { type: "string" },
+        help: { type: "boolean", short: "h" }
+      }
     })
+    if (values.help) {
+      // The comment at the top of this file.
+      const [, text] = /\/\*\*\n([\s\S]*?)\n \*\//.exec(readFileSync(new URL(import.meta.url), "utf8"))
+      console.log(text.replace(/^ \* ?/gm, ""))
+      process.exit(0)
+    }
     const release = /^([a-z0-9-]+)\/([a-z0-9-]+)@([0-9A-Za-z.+-]+)$/.exec(positionals[0] ?? "a/b@0")
     if (positionals.length > 1 || release === null) throw new Error("name one release as ns/name@version")
     const [ref, namespace, name, version] = release
