@@ -27,7 +27,9 @@ class UsageWrong extends Error {}
 const refute = (message) => {
   throw new Refuted(message)
 }
-const good = (message) => console.log(`ok    ${message}`)
+/** What is quoted of a registry may hold what a terminal obeys. */
+const plain = (text) => text.replace(/(?![\n\t])[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu, " ")
+const good = (message) => console.log(plain(`ok    ${message}`))
 
 const arguments_ = () => {
   try {
@@ -311,6 +313,6 @@ try {
 } catch (error) {
   const [exitCode, word] =
     error instanceof Refuted ? [1, "FAIL"] : error instanceof UsageWrong ? [2, "usage"] : [3, "could not be checked:"]
-  console.error(`${word}  ${error.message}`)
+  console.error(plain(`${word}  ${error.message}`))
   process.exitCode = exitCode
 }

@@ -502,7 +502,10 @@ Run scripts/divide.mjs for the arithmetic, and write prices.md with one line for
     const published = await sound(author.quickagent(["publish", "unit-prices"]))
     expect(published.stdout).toContain("Published olli/unit-prices@2.1.0")
     await sound(author.quickagent(["install", "olli/unit-prices", "--yes"], { folder: "use" }))
+    const notKept = await sound(author.quickagent(["run", "olli/unit-prices"], { folder: "use" }))
+    expect(notKept.stderr).toContain("Not kept: prices.md; to keep what a run writes: --output out.tar")
     const ran = await sound(author.quickagent(["run", "olli/unit-prices", "--output", "out.tar"], { folder: "use" }))
+    expect(ran.stderr).not.toContain("Not kept")
     expect(ran.stderr).toContain("output")
     expect(readFileSync(author.path("use/out.tar")).toString("latin1")).toContain("2.25")
 

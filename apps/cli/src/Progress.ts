@@ -21,7 +21,7 @@ export const now = (text: string) => {
   shown = text
   if (!out.isTTY) return void out.write(`${text}\n`)
   clear()
-  out.write(`${text} ...`.slice(0, Math.max(20, (out.columns ?? 80) - 1)))
+  out.write(`${text} ...`.slice(0, Math.max(20, (out.columns || 80) - 1)))
   pending = true
 }
 

@@ -1,5 +1,5 @@
 /** `quickagent run`: runs a package on this machine. */
-import { PinnedKey, run, type RunRequest, silent } from "@quickagents/runner"
+import { PinnedKey, resultFile, run, type RunRequest, silent } from "@quickagents/runner"
 import { type Envelope, exitCodes } from "@quickagents/schema"
 import { Console, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -204,8 +204,9 @@ const runLocal = (input: Input): Effect.Effect<number> =>
     const result = shown(envelope, input.json)
     // A program that reads it gets it as it is.
     if (result !== undefined) yield* Console.log(process.stdout.isTTY ? plainLines(result) : result)
-    if (target === undefined && envelope.outputs.length > 0)
-      yield* complain(`Not kept: ${envelope.outputs.map(({ path: name }) => name).join(", ")}; add --output out.tar`)
+    const written = envelope.outputs.flatMap(({ path: name }) => (name === resultFile ? [] : [name]))
+    if (target === undefined && written.length > 0)
+      yield* complain(`Not kept: ${written.join(", ")}; to keep what a run writes: --output out.tar`)
     if (envelope.error !== undefined) {
       yield* complain(
         `${envelope.exitClass} (${envelope.reason ?? "no reason"}) at ${envelope.stage ?? "no step"}: ${envelope.error.message}`

@@ -16,7 +16,7 @@ import { join } from "node:path"
 import { ended, failed } from "../CommandFailed.ts"
 import { advertisedKeys, pinnedKeys } from "../PinnedKeys.ts"
 import { configFolder, readIfThere, replaceFile } from "../Places.ts"
-import { plain } from "../Progress.ts"
+import { line, plain } from "../Progress.ts"
 import { openRegistry } from "../Registry.ts"
 import { agentPath, noSuch, resolveVersion } from "../Resolve.ts"
 
@@ -48,14 +48,14 @@ const verify = Effect.fnUntraced(function* (text: string) {
   const params = { ns, name, version }
   const read = Effect.fnUntraced(function* (as: { readonly credential?: Credential }) {
     const { api } = yield* makeClient({ baseUrl: registry, ...as })
-    const { archive } = yield* api.agentReads.getVersion({ params })
-    return { api, digest: archive.digest, public: as.credential === undefined }
+    const { archive, status } = yield* api.agentReads.getVersion({ params })
+    return { api, digest: archive.digest, status, public: as.credential === undefined }
   })
   // Without a credential first: whatever anyone may read has to stand in the log in clear.
   const found = yield* Effect.catchTag(read({}), "NotFound", (error) =>
     signedIn ? read(credential) : Effect.fail(error)
   ).pipe(Effect.catchTag("NotFound", () => noSuch(ref, registry)))
-  const { api, digest } = found
+  const { api, digest, status } = found
 
   // Without pinned keys this proves that the registry agrees with itself, and no more.
   const keys = (yield* pinnedKeys(registry)) ?? (yield* advertisedKeys(api))
@@ -64,6 +64,7 @@ const verify = Effect.fnUntraced(function* (text: string) {
     .pipe(Effect.catchTag("NotFound", () => Effect.fail(failed(`${ref} has no attestation that you may read`))))
   const { keyId } = yield* verifyRelease({ ref, digest, attestation: JSON.stringify(attestation), pinnedKeys: keys })
   yield* Console.log(`${ref} is ${digest}, attested by ${keyId}`)
+  if (status !== "published") line(`Warning: what was attested holds, but ${ref} is ${status} now`)
 
   // Before the checkpoint is asked for: another verification may end meanwhile, and remember a later one.
   const state = statePath(registry)
