@@ -58,7 +58,8 @@ const advice: Readonly<Record<string, string>> = {
   NotFound: "There is no such thing at this registry, or you may not read it"
 }
 
-const describe = (error: unknown): Told | undefined => {
+/** `undefined` for what no person should have to read: a defect. */
+export const describe = (error: unknown): Told | undefined => {
   if (error instanceof CommandFailed) return { message: error.message, code: exitCodes[error.exitClass] }
   if (Predicate.isTagged(error, "PackageInvalid")) {
     const { problems } = error as unknown as { readonly problems: ReadonlyArray<string> }

@@ -37,9 +37,26 @@ describe("the lock file", () => {
   it.live("keeps the entries of all commands that change it at once", () =>
     Effect.gen(function* () {
       const paths = Array.from({ length: 12 }, (_, number) => `acme/agent-${number}`)
-      yield* Effect.forEach(paths, (path) => changeLock(registry, path, release), { concurrency: "unbounded" })
+      yield* Effect.forEach(paths, (path) => changeLock(registry, path, () => release), { concurrency: "unbounded" })
       assert.sameMembers(Object.keys((yield* readLock)?.agents ?? {}), paths)
       assert.deepStrictEqual(readdirSync(folder), ["quickagent.lock"])
+    })
+  )
+
+  it.live("keeps a version that was written while its entry was being pinned", () =>
+    Effect.gen(function* () {
+      yield* changeLock(registry, "acme/notes", () => release)
+      yield* Effect.all(
+        [
+          changeLock(registry, "acme/notes", (current) => current && { ...current, version: "1.1.0" }),
+          changeLock(registry, "acme/notes", (current) => current && { ...current, pinned: true }),
+          changeLock(registry, "acme/gone", (current) => current && { ...current, pinned: true })
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual((yield* readLock)?.agents, {
+        "acme/notes": { ...release, version: "1.1.0", pinned: true }
+      })
     })
   )
 
@@ -48,7 +65,7 @@ describe("the lock file", () => {
       writeFileSync("quickagent.lock.changing", "")
       const longAgo = new Date(Date.now() - 60_000)
       utimesSync("quickagent.lock.changing", longAgo, longAgo)
-      yield* changeLock(registry, "acme/notes", release)
+      yield* changeLock(registry, "acme/notes", () => release)
       assert.hasAllKeys((yield* readLock)?.agents ?? {}, ["acme/notes"])
     })
   )
@@ -59,7 +76,7 @@ describe("the lock file", () => {
         written({ [path]: release, "acme/good": release })
         const text = readFileSync("quickagent.lock", "utf8")
         assert.match((yield* Effect.flip(readLock)).message, /is damaged/)
-        assert.strictEqual((yield* Effect.flip(changeLock(registry, "acme/other", release))).exitClass, "verify")
+        assert.strictEqual((yield* Effect.flip(changeLock(registry, "acme/other", () => release))).exitClass, "verify")
         assert.strictEqual(readFileSync("quickagent.lock", "utf8"), text)
       }
     })

@@ -64,8 +64,12 @@ export const lockOf = Effect.fnUntraced(function* (registry: string) {
   return lock
 })
 
-const change = Effect.fnUntraced(function* (registry: string, path: string, release: LockedRelease | undefined) {
-  const { [path]: _, ...others } = (yield* lockOf(registry))?.agents ?? {}
+/** What an entry becomes; `undefined` is none. */
+type Next = (current: LockedRelease | undefined) => LockedRelease | undefined
+
+const change = Effect.fnUntraced(function* (registry: string, path: string, next: Next) {
+  const { [path]: current, ...others } = (yield* lockOf(registry))?.agents ?? {}
+  const release = next(current)
   const agents = Object.entries(release === undefined ? others : { ...others, [path]: release })
   const lock: Lock = {
     lockVersion: 1,
@@ -75,6 +79,6 @@ const change = Effect.fnUntraced(function* (registry: string, path: string, rele
   yield* replaceFile(resolve(lockFile), `${JSON.stringify(lock, null, 2)}\n`, 0o644)
 })
 
-/** Sets one entry, or removes it. Read anew and alone, so that a second command in this folder keeps its own entry. */
-export const changeLock = (registry: string, path: string, release: LockedRelease | undefined) =>
-  alone(resolve(lockFile), change(registry, path, release))
+/** Changes one entry. Read anew and alone, so that nothing is lost that a second command in this folder has just written. */
+export const changeLock = (registry: string, path: string, next: Next) =>
+  alone(resolve(lockFile), change(registry, path, next))

@@ -64,7 +64,9 @@ const restore = Effect.fnUntraced(function* (registry: OpenRegistry, frozen: boo
   for (const { locked, path, release } of releases) {
     yield* keepRelease(release)
     if (release.keyId !== locked.attestationKeyId)
-      yield* changeLock(registry.registry, path, { ...locked, attestationKeyId: release.keyId })
+      yield* changeLock(registry.registry, path, (current) =>
+        current?.digest === release.digest ? { ...current, attestationKeyId: release.keyId } : current
+      )
   }
   return releases.map(({ release: { digest, keyId, ref } }) => ({
     ref,
