@@ -23,9 +23,7 @@ export const agentPlaces = Effect.gen(function* () {
 
   const lock = (...namespaces: ReadonlyArray<string>) =>
     // In one order, so that two transfers in opposite directions do not wait for each other.
-    Effect.forEach([...new Set(namespaces)].toSorted(), (handle) => Effect.orDie(rows.lock(`namespace:${handle}`)), {
-      discard: true
-    })
+    Effect.orDie(rows.lock(...[...new Set(namespaces)].toSorted().map((handle) => `namespace:${handle}`)))
 
   const privateCap = Effect.fnUntraced(function* (namespace: string) {
     const cap = settings["limits.privateAgentsPerNamespace"]

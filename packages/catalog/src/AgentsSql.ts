@@ -1,5 +1,5 @@
 /** Rows of agents and versions. State changes name the state they leave and write their event with them. */
-import { inRange } from "@quickagents/schema"
+import { inRange, NotFound } from "@quickagents/schema"
 import type {
   AdvisoryNote,
   Digest,
@@ -102,6 +102,8 @@ export type StageEvent = typeof PipelineProgress.Type
 export interface CopyingFork {
   readonly id: string
   readonly namespace: string
+  /** The namespace, when it is an organization's. */
+  readonly org: string | null
   readonly name: string
   readonly forkedFrom: string
   readonly forkedVersion: string
@@ -173,17 +175,19 @@ const make = Effect.gen(function* () {
           OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = ${its}.id AND g.account_id = ${accountId}))`
   }
   const unlessSuspended = (of: "a" | "source") =>
-    sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = ${sql.literal(of)}.namespace AND o.state IN ('suspended', 'erased'))`
+    // Read once a statement, however many rows are asked.
+    sql`${sql.literal(of)}.namespace NOT IN (SELECT o.handle FROM organizations o WHERE o.state IN ('suspended', 'erased'))`
   const notSuspended = unlessSuspended("a")
   /** The source of a fork, for those who may read it. */
   const sourceJoin = ({ accountId, privateToo }: Reader) => sql`
     LEFT JOIN agents source ON source.id = a.forked_from AND source.deleted_at IS NULL
       AND ${readable(accountId, privateToo, "source")} AND ${unlessSuspended("source")}`
 
-  /** An agent by the name it has, or by one that it had before a transfer. */
-  const named = (namespace: string, name: string) => sql`a.deleted_at IS NULL AND a.id = coalesce(
+  /** The id of the agent that has the name, deleted or not, or had it before a transfer. */
+  const idOf = (namespace: string, name: string) => sql`coalesce(
     (SELECT id FROM agents WHERE namespace = ${namespace} AND name = ${name}),
     (SELECT agent_id FROM former_names WHERE namespace = ${namespace} AND name = ${name}))`
+  const named = (namespace: string, name: string) => sql`a.deleted_at IS NULL AND a.id = ${idOf(namespace, name)}`
 
   const agent = (reader: Reader, namespace: string, name: string) =>
     sql<AgentRow>`SELECT ${agentColumns} FROM agents a ${latestJoin} ${sourceJoin(reader)} WHERE ${named(namespace, name)}`.pipe(
@@ -198,6 +202,32 @@ const make = Effect.gen(function* () {
     JOIN team_members t ON t.team_id = g.team_id
     JOIN members m ON m.org_id = teams.org_id AND m.account_id = t.account_id AND m.active
     WHERE g.agent_id = ${agentId} AND t.account_id = ${accountId}`
+
+  /**
+   * For the rest of the transaction. Who locks more locks in this order: namespaces by their handles, the agent, an
+   * archive; then rows: version, review, agent.
+   */
+  const lock = (...subjects: ReadonlyArray<string>) =>
+    sql`SELECT ${sql.csv(subjects.map((subject) => sql`pg_advisory_xact_lock(hashtextextended(${subject}, 0))`))}`
+
+  const lockedAgent = (id: string, ...also: ReadonlyArray<string>) =>
+    Effect.andThen(
+      lock(`agent:${id}`, ...also),
+      // A statement of its own: it sees what was committed while this waited.
+      sql<{
+        namespace: string
+        name: string
+        visibility: "public" | "private"
+        retiredAt: Date | null
+        visibilityBefore: "public" | "private" | null
+        builtin: string | null
+        pipelineSkip: boolean
+        unscanned: number
+      }>`
+        SELECT namespace, name, visibility, retired_at, visibility_before, builtin, pipeline_skip,
+          (SELECT count(*)::integer FROM versions WHERE agent_id = ${id} AND scan_status = 'skipped' AND status <> 'blocked') AS unscanned
+        FROM agents WHERE id = ${id} AND deleted_at IS NULL`.pipe(Effect.map(one))
+    )
 
   const orders = {
     name: "a.namespace, a.name",
@@ -214,15 +244,19 @@ const make = Effect.gen(function* () {
     versionColumns,
     versionFrom,
     advisories: sql.literal(advisories),
+    idOf,
+    /** `ns/name` that the agent `a` of a statement had at a moment: who may not read it any more learns no newer one. */
+    nameAt: (moment: string) =>
+      sql`coalesce((SELECT f.namespace || '/' || f.name FROM former_names f WHERE f.agent_id = a.id AND f.since > ${sql.literal(moment)} ORDER BY f.since LIMIT 1), a.namespace || '/' || a.name)`,
     sourceJoin,
     readable,
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
     readableBy: (accountId: string) => sql`(${readable(accountId, true)} AND ${notSuspended})`,
-    /** The most that the account was given. */
     /** Whether the account was given `manage` on the agent `a` of a statement. */
     givenManage: (accountId: string) =>
       sql`EXISTS (SELECT FROM (${given(sql.literal("a.id"), accountId)}) given WHERE level = 'manage')`,
+    /** The most that the account was given. */
     grant: (agentId: string, accountId: string) =>
       sql<{ level: Exclude<Grant, null> }>`
         SELECT level FROM (${given(sql`${agentId}`, accountId)}) given ORDER BY array_position(ARRAY['manage', 'write', 'read'], level) LIMIT 1`.pipe(
@@ -243,7 +277,7 @@ const make = Effect.gen(function* () {
       // The latest version is looked up for the page alone: the total counts every agent that matches.
       sql<AgentRow & { readonly total: number }>`
         WITH page AS (
-          SELECT a.id, count(*) OVER ()::integer AS total FROM agents a ${filter.mode === undefined ? sql.literal("") : latestJoin}
+          SELECT a.id, count(*) OVER ()::integer AS total FROM agents a
           WHERE ${sql.and([
             readable(filter.accountId, filter.privateToo),
             notSuspended,
@@ -260,7 +294,12 @@ const make = Effect.gen(function* () {
               : [
                   sql`(a.namespace || '/' || a.name || ' ' || a.description) ILIKE ${`%${filter.q.replace(/[\\%_]/g, "\\$&")}%`}`
                 ]),
-            ...(filter.mode === undefined ? [] : [sql`latest.manifest -> 'modes' ? ${filter.mode}`])
+            // Search keeps the modes of every agent's latest published version.
+            ...(filter.mode === undefined
+              ? []
+              : [
+                  sql`a.id IN (SELECT s.agent_id FROM agent_search s WHERE s.facets_id IN (SELECT id FROM search_facets WHERE ${filter.mode} = ANY(modes)))`
+                ])
           ])} ORDER BY ${order(filter.sort)} LIMIT ${filter.limit} OFFSET ${filter.offset}
         )
         SELECT ${agentColumns}, page.total FROM page JOIN agents a ON a.id = page.id ${latestJoin} ${sourceJoin(filter)} ORDER BY ${order(filter.sort)}`,
@@ -324,18 +363,17 @@ const make = Effect.gen(function* () {
           WHERE installs >= ${many} AND length(name) BETWEEN ${name.length - 1}::integer AND ${name.length + 1}::integer
             AND namespace <> ${namespace} AND name <> ${name} AND id IS DISTINCT FROM ${own ?? null}::text AND visibility = 'public' AND deleted_at IS NULL
           ORDER BY installs DESC LIMIT 10000)`,
-    /** Under the lock of the agent: what a change may not rest on an earlier look for. */
-    lockedAgent: (id: string) =>
-      sql<{
-        namespace: string
-        name: string
-        visibility: "public" | "private"
-        pipelineSkip: boolean
-        unscanned: number
-      }>`
-        SELECT namespace, name, visibility, pipeline_skip,
-          (SELECT count(*)::integer FROM versions WHERE agent_id = ${id} AND scan_status = 'skipped' AND status <> 'blocked') AS unscanned
-        FROM agents WHERE id = ${id} AND deleted_at IS NULL`.pipe(Effect.map(one)),
+    /** For a change: locked for the rest of the transaction, with what is given besides, and as it is now. Null when it is gone. */
+    lockedAgent,
+    /** As `lockedAgent`; `NotFound` too when it has gone from the name that the change was asked for under. */
+    lockedAs: Effect.fnUntraced(function* (
+      { id }: Pick<AgentRow, "id">,
+      name: { readonly namespace: string; readonly name: string },
+      ...also: ReadonlyArray<string>
+    ) {
+      const agent = yield* lockedAgent(id, ...also)
+      return agent?.namespace === name.namespace && agent.name === name.name ? agent : yield* new NotFound({})
+    }),
     isPublic: (id: string) =>
       sql`SELECT 1 FROM agents WHERE id = ${id} AND visibility = 'public' AND deleted_at IS NULL`.pipe(
         Effect.map((rows) => rows.length === 1)
@@ -351,7 +389,8 @@ const make = Effect.gen(function* () {
       yield* sql`DELETE FROM former_names WHERE namespace = ${to.namespace} AND name = ${to.name} AND agent_id = ${id}`
       yield* sql`UPDATE agents SET ${sql.update({ ...to, updatedAt: now })} WHERE id = ${id}`
       yield* sql`INSERT INTO former_names ${sql.insert({ ...from, agentId: id, since: now })}`
-      yield* sql`DELETE FROM agent_grants WHERE agent_id = ${id}`
+      // Another namespace decides now; a name alone changes nobody's rights.
+      if (to.namespace !== from.namespace) yield* sql`DELETE FROM agent_grants WHERE agent_id = ${id}`
     }),
 
     /** The next fork to copy, for the caller alone until `again`: also one whose copying ended a process is not tried at once. */
@@ -360,7 +399,9 @@ const make = Effect.gen(function* () {
         UPDATE agents SET fork_tried_at = ${now} WHERE id = (
           SELECT id FROM agents WHERE fork_state = 'copying' AND deleted_at IS NULL AND (fork_tried_at IS NULL OR fork_tried_at < ${triedBefore})
           ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED
-        ) RETURNING id, namespace, name, forked_from, forked_version`.pipe(Effect.map(one)),
+        ) RETURNING id, namespace, name, forked_from, forked_version, (SELECT o.handle FROM organizations o WHERE o.handle = agents.namespace) AS org`.pipe(
+        Effect.map(one)
+      ),
     /** The forked version and the published ones before it, newest first. */
     versionsToCopy: (agentId: string, version: string, limit: number) =>
       sql<CopiedVersion>`
@@ -386,7 +427,7 @@ const make = Effect.gen(function* () {
     /** Copies that were asked for before `before` and have not ended: oldest first. */
     unfinishedForks: (before: Date, limit: number) =>
       sql<CopyingFork>`
-        SELECT id, namespace, name, forked_from, forked_version FROM agents
+        SELECT id, namespace, name, forked_from, forked_version, (SELECT o.handle FROM organizations o WHERE o.handle = agents.namespace) AS org FROM agents
         WHERE fork_state = 'copying' AND deleted_at IS NULL AND created_at < ${before} ORDER BY created_at LIMIT ${limit}`,
     retire: (id: string, now: Date) =>
       sql`UPDATE agents SET retired_at = ${now}, visibility_before = visibility, visibility = 'private', updated_at = ${now}
@@ -431,8 +472,7 @@ const make = Effect.gen(function* () {
         SELECT (SELECT count(*)::integer FROM install_log WHERE agent_id = ${id}) AS installs_total,
           (SELECT count(*)::integer FROM install_log WHERE agent_id = ${id} AND at > ${since}) AS installs30d,
           (SELECT count(*)::integer FROM agent_stars WHERE agent_id = ${id}) AS stars`.pipe(Effect.map(([row]) => row)),
-    /** Serializes what counts agents of a namespace or versions of an agent, for the rest of the transaction. */
-    lock: (subject: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${subject}, 0))`,
+    lock,
 
     version: (namespace: string, name: string, version: string) =>
       sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE ${named(namespace, name)} AND v.version = ${version}`.pipe(

@@ -88,19 +88,17 @@ export class Transfers extends Context.Service<
           const leaves = to.namespace !== from.namespace
           if (!leaves && to.name === from.name)
             return yield* invalidField("/name", "is the name that the agent has already")
-          if (agent.retiredAt !== null) return yield* new AgentRetired({ detail: "Restore the agent to transfer it" })
           if (agent.forkState === "copying") return yield* new AgentInUse({ detail: "The fork is still being copied" })
-          if (agent.builtin !== null && to.namespace !== settings["orgs.firstParty"])
-            return yield* new BuiltinFirstParty({})
           const at = new Date(yield* Clock.currentTimeMillis)
           yield* transaction(
             Effect.gen(function* () {
               yield* places.lock(from.namespace, to.namespace)
-              // The lock of submissions: no version is submitted under the old name in between.
-              yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
-              const locked = yield* Effect.orDie(rows.lockedAgent(agent.id))
-              // Deleted or transferred by someone who was faster.
-              if (locked?.namespace !== ns || locked.name !== name) return yield* new NotFound({})
+              // No version is submitted under the old name in between.
+              const locked = yield* rows.lockedAs(agent, from)
+              if (locked.retiredAt !== null)
+                return yield* new AgentRetired({ detail: "Restore the agent to transfer it" })
+              if (locked.builtin !== null && to.namespace !== settings["orgs.firstParty"])
+                return yield* new BuiltinFirstParty({})
               const unsettled = (yield* Effect.orDie(rows.versionStates(agent.id))).find(isUnsettled)
               if (unsettled !== undefined)
                 return yield* new AgentInUse({ detail: `A version of the agent is ${unsettled}` })
