@@ -377,10 +377,10 @@ export class Agents extends Context.Service<
         remove: Effect.fnUntraced(function* (actor, namespace, name, confirm) {
           const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
-          const gone = yield* transaction(
+          const remains = yield* transaction(
             Effect.gen(function* () {
               // No version comes in between the look and the end.
-              yield* rows.lockedAs(agent, { namespace, name })
+              const { forkArchive } = yield* rows.lockedAs(agent, { namespace, name })
               const states = yield* Effect.orDie(rows.versionStates(agent.id))
               if (states.length > 0 && confirm !== name) {
                 return yield* new ConfirmName({
@@ -397,10 +397,10 @@ export class Agents extends Context.Service<
               yield* record(actor, "agent.delete", `${namespace}/${name}`, org ?? undefined, {
                 versions: states.length > 0
               })
-              return states.length === 0
+              return states.length > 0 ? null : { id: agent.id, forkArchive }
             })
           )
-          if (gone) yield* Effect.provideContext(removeRemains(agent), services)
+          if (remains !== null) yield* Effect.provideContext(removeRemains(remains), services)
         }),
         stats: Effect.fnUntraced(function* (viewer, namespace, name) {
           const { agent } = yield* seen(viewer, namespace, name)

@@ -222,9 +222,10 @@ const make = Effect.gen(function* () {
         visibilityBefore: "public" | "private" | null
         builtin: string | null
         pipelineSkip: boolean
+        forkArchive: Digest | null
         unscanned: number
       }>`
-        SELECT namespace, name, visibility, retired_at, visibility_before, builtin, pipeline_skip,
+        SELECT namespace, name, visibility, retired_at, visibility_before, builtin, pipeline_skip, fork_archive,
           (SELECT count(*)::integer FROM versions WHERE agent_id = ${id} AND scan_status = 'skipped' AND status <> 'blocked') AS unscanned
         FROM agents WHERE id = ${id} AND deleted_at IS NULL`.pipe(Effect.map(one))
     )
@@ -406,7 +407,7 @@ const make = Effect.gen(function* () {
     versionsToCopy: (agentId: string, version: string, limit: number) =>
       sql<CopiedVersion>`
         SELECT coalesce(v.released_as, a.namespace || '/' || a.name) || '@' || v.version AS ref, v.version, v.archive_digest, v.archive_bytes, v.published_at
-        FROM versions v JOIN agents a ON a.id = v.agent_id
+        FROM versions v JOIN agents a ON a.id = v.agent_id AND a.deleted_at IS NULL
         WHERE v.agent_id = ${agentId} AND v.status = 'published'
           AND (v.published_at, v.id) <= (SELECT published_at, id FROM versions WHERE agent_id = ${agentId} AND version = ${version})
         ORDER BY v.published_at DESC, v.id DESC LIMIT ${limit}`,
@@ -454,14 +455,19 @@ const make = Effect.gen(function* () {
     /** An agent that has versions leaves a tombstone that holds its name. */
     bury: (id: string, now: Date) =>
       sql`UPDATE agents SET deleted_at = ${now}, visibility = 'private', updated_at = ${now} WHERE id = ${id} AND deleted_at IS NULL`,
-    /** Every agent of a namespace as `bury` does it, without its grants. Answers how many. */
+    /** Every agent of a namespace as `bury` does it, without its grants; its bytes are to go too. Answers how many. */
     buryAll: Effect.fnUntraced(function* (namespace: string, now: Date) {
       const buried = yield* sql<{ id: string }>`
-        UPDATE agents SET deleted_at = ${now}, visibility = 'private', description = '', updated_at = ${now}
+        UPDATE agents SET deleted_at = ${now}, visibility = 'private', description = '', updated_at = ${now}, erasing = true
         WHERE namespace = ${namespace} AND deleted_at IS NULL RETURNING id`
       yield* sql`DELETE FROM agent_grants g USING agents a WHERE a.id = g.agent_id AND a.namespace = ${namespace}`
       return buried.length
     }),
+    /** Agents whose bytes are to go, with the digests of what they had in the object store. */
+    erased: sql<{ id: string; archives: ReadonlyArray<Digest> }>`
+      SELECT a.id, array_remove(ARRAY(SELECT DISTINCT archive_digest FROM versions WHERE agent_id = a.id) || a.fork_archive, NULL) AS archives
+      FROM agents a WHERE a.erasing`,
+    erasedWhole: (id: string) => sql`UPDATE agents SET erasing = false, fork_archive = NULL WHERE id = ${id}`,
     remove: Effect.fnUntraced(function* (id: string) {
       for (const table of ["agent_grants", "agent_stars", "install_log", "former_names"])
         yield* sql`DELETE FROM ${sql(table)} WHERE agent_id = ${id}`
@@ -500,9 +506,10 @@ const make = Effect.gen(function* () {
         SELECT ${versionColumns}, count(*) OVER ()::integer AS total FROM ${versionFrom}
         WHERE v.agent_id = ${agentId} AND (${all}::boolean OR v.published_at IS NOT NULL)
         ORDER BY v.created_at DESC, v.id DESC LIMIT ${limit} OFFSET ${offset}`,
-    holdsArchive: (digest: string) =>
-      sql`SELECT 1 FROM versions WHERE archive_digest = ${digest}
-        UNION ALL SELECT 1 FROM agents WHERE fork_archive = ${digest} LIMIT 1`.pipe(
+    /** Whether any agent has these bytes, `but` left out. */
+    holdsArchive: (digest: string, but = "") =>
+      sql`SELECT 1 FROM versions WHERE archive_digest = ${digest} AND agent_id <> ${but}
+        UNION ALL SELECT 1 FROM agents WHERE fork_archive = ${digest} AND id <> ${but} LIMIT 1`.pipe(
         Effect.map((rows) => rows.length === 1)
       ),
     submittedSince: (agentId: string, since: Date) =>

@@ -42,6 +42,7 @@ import {
   AgentsSql,
   CatalogHttp,
   copyForks,
+  eraseDecommissioned,
   Forks,
   GovernanceHttp,
   Grants,
@@ -997,6 +998,29 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })(
       })
     )
 
+    it.effect("deleted while its copy ends it leaves no archive", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const cas = yield* aPerson("cas")
+        yield* anAgent(cas, "cas", "bot")
+        yield* published(cas, "cas/bot", "1.0.0")
+        const fork = { namespace: "cas", name: "copy" }
+        assert.strictEqual(yield* status(call(cas, "POST", "/agents/cas/bot/fork", fork)), 202)
+        const { body } = yield* Effect.repeat(call(cas, "GET", "/agents/cas/copy"), {
+          until: ({ body }) => body.forkState === "ready"
+        })
+        const { bytes: forkArchiveBytes, digest: forkArchive } = body.forkArchive
+        yield* sql`UPDATE agents SET fork_state = 'copying', fork_tried_at = now(), fork_archive = NULL WHERE id = ${body.id}`
+        const deleted = yield* during("cas/copy", call(cas, "DELETE", "/agents/cas/copy"), (id) =>
+          Effect.flatMap(AgentsSql, (rows) =>
+            rows.endFork(id, { forkState: "ready", forkDetail: "Copied", forkArchive, forkArchiveBytes }, new Date())
+          )
+        )
+        assert.strictEqual(deleted.status, 204)
+        assert.isFalse(yield* (yield* ObjectStore).has(forkArchive))
+      })
+    )
+
     it.effect("two of its versions are published, and search has it once", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -1171,8 +1195,38 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("an agent that
   )
 })
 
-layer(Live, { timeout: "60 seconds", excludeTestServices: true })("in a decommission hold", (it) => {
-  it.effect("neither advisories nor disputes change, and are read", () =>
+layer(Live, { timeout: "60 seconds", excludeTestServices: true })("of an organization that ends", (it) => {
+  it.effect("all bytes go when it is erased, also when the first try ends on the way", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const objects = yield* ObjectStore
+      const era = yield* aPerson("era")
+      yield* (yield* Orgs).create(era.account, { handle: "era-org" })
+      yield* anAgent(era, "era-org", "bot")
+      const { archive } = yield* published(era, "era-org/bot", "1.0.0")
+      const fork = { namespace: "era-org", name: "copy" }
+      yield* call(era, "POST", "/agents/era-org/bot/fork", fork)
+      const { body } = yield* Effect.repeat(call(era, "GET", "/agents/era-org/copy"), {
+        until: ({ body }) => body.forkState === "ready"
+      })
+      yield* anAgent(era, "era", "bot")
+      const kept = yield* published(era, "era/bot", "1.0.0")
+      const [digest, other, ofFork] = [archive.digest, kept.archive.digest, body.forkArchive.digest]
+      yield* sql`UPDATE organizations SET state = 'decommissioning', decommission_at = now() WHERE handle = 'era-org'`
+      // As a process leaves it that ended before it had removed a thing.
+      const failing = { ...objects, remove: () => Effect.die(new Error("gone")) }
+      yield* Effect.provideService(eraseDecommissioned, ObjectStore, failing)
+      assert.isTrue(yield* objects.has(digest))
+      yield* eraseDecommissioned
+      assert.deepStrictEqual(
+        [yield* objects.has(digest), yield* objects.has(ofFork), yield* objects.has(other)],
+        [false, false, true]
+      )
+      assert.lengthOf(yield* sql`SELECT 1 FROM agents WHERE erasing`, 0)
+    })
+  )
+
+  it.effect("in its hold neither advisories nor disputes change, and are read", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ann = yield* aPerson("ann")
