@@ -10,13 +10,13 @@ import {
   ConfirmName,
   Forbidden,
   ForkStaysPrivate,
-  NameTaken,
   NotFound,
   PipelineSkipPersonal,
   PipelineSkipPublic
 } from "@quickagents/schema"
 import type {
   NameHeld,
+  NameTaken,
   NamespaceFull,
   PrivateAgentCap,
   Validation,
@@ -258,13 +258,7 @@ export class Agents extends Context.Service<
         managed,
         changeable,
         create: Effect.fnUntraced(function* (actor, request) {
-          const namespace = yield* orgs.namespace(request.namespace)
-          const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
-          // Of a namespace that is not the caller's nothing is told.
-          if (namespace === null || role === null)
-            return yield* new NotFound({ detail: "No namespace of yours has this handle" })
-          const hold = holdOf(namespace)
-          if (hold !== null) return yield* hold
+          const { namespace } = yield* places.own(actor, request.namespace)
           const at = yield* now
           const id = yield* newId("agt")
           const visibility = request.visibility ?? "public"
@@ -274,8 +268,9 @@ export class Agents extends Context.Service<
               yield* places.lock(request.namespace)
               yield* places.room(place)
               yield* places.freeName(actor, place)
-              yield* rows
-                .insertAgent({
+              yield* places.take(
+                place,
+                rows.insertAgent({
                   id,
                   namespace: request.namespace,
                   name: request.name,
@@ -284,13 +279,7 @@ export class Agents extends Context.Service<
                   createdBy: actor.accountId,
                   createdAt: at
                 })
-                .pipe(
-                  Effect.catch((error) =>
-                    Database.uniqueConstraint(error) === "agents_name"
-                      ? new NameTaken({ detail: `${request.namespace}/${request.name} exists` })
-                      : Effect.die(error)
-                  )
-                )
+              )
               yield* record(
                 actor,
                 "agent.create",

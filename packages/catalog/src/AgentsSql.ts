@@ -240,8 +240,6 @@ const make = Effect.gen(function* () {
 
   return {
     agent,
-    agentColumns,
-    latestJoin,
     versionColumns,
     versionFrom,
     advisories: sql.literal(advisories),
@@ -249,7 +247,6 @@ const make = Effect.gen(function* () {
     /** `ns/name` that the agent `a` of a statement had at a moment: who may not read it any more learns no newer one. */
     nameAt: (moment: string) =>
       sql`coalesce((SELECT f.namespace || '/' || f.name FROM former_names f WHERE f.agent_id = a.id AND f.since > ${sql.literal(moment)} ORDER BY f.since LIMIT 1), a.namespace || '/' || a.name)`,
-    sourceJoin,
     readable,
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */

@@ -914,7 +914,10 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })(
         Effect.gen(function* () {
           yield* rows.lockedAgent(id)
           const fiber = yield* Effect.forkDetach(request)
-          while ((yield* sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).length === 0)
+          while (
+            (yield* sql`SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`)
+              .length === 0
+          )
             yield* Effect.sleep("5 millis")
           yield* meanwhile(id)
           return fiber
@@ -1025,23 +1028,28 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const two = yield* aPerson("two")
-        yield* anAgent(two, "two", "bot")
-        const [first, second] = [yield* submitted(two, "two/bot", "1.0.0"), yield* submitted(two, "two/bot", "1.1.0")]
-        yield* concluded((yield* submitted(two, "two/bot", "0.9.0")).id, "two/bot", "0.9.0", "published")
-        // In a transaction of its own, and so in a fiber that was there before this one's.
-        const begun = yield* Deferred.make<void>()
-        const fiber = yield* Effect.forkChild(
-          Effect.andThen(Deferred.await(begun), concluded(second.id, "two/bot", "1.1.0", "published"))
-        )
-        yield* sql.withTransaction(
-          Effect.gen(function* () {
-            yield* concluded(first.id, "two/bot", "1.0.0", "published")
-            yield* Deferred.succeed(begun, undefined)
-            while ((yield* sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length === 0) yield* Effect.sleep("5 millis")
-          })
-        )
-        yield* Fiber.join(fiber)
-        assert.lengthOf(yield* sql`SELECT 1 FROM agent_search WHERE namespace = 'two'`, 1)
+        for (const name of ["found-before", "new"]) {
+          const path = `two/${name}`
+          yield* anAgent(two, "two", name)
+          const [first, second] = [yield* submitted(two, path, "1.0.0"), yield* submitted(two, path, "1.1.0")]
+          if (name === "found-before") yield* published(two, path, "0.9.0")
+          // In a transaction of its own, and so in a fiber that was there before this one's.
+          const begun = yield* Deferred.make<void>()
+          const fiber = yield* Effect.forkChild(
+            Effect.andThen(Deferred.await(begun), concluded(second.id, path, "1.1.0", "published"))
+          )
+          yield* sql.withTransaction(
+            Effect.gen(function* () {
+              yield* concluded(first.id, path, "1.0.0", "published")
+              yield* Deferred.succeed(begun, undefined)
+              while ((yield* sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length === 0)
+                yield* Effect.sleep("5 millis")
+            })
+          )
+          yield* Fiber.join(fiber)
+          assert.lengthOf(yield* sql`SELECT 1 FROM agent_search WHERE namespace = 'two' AND name = ${name}`, 1)
+          assert.strictEqual((yield* call(nobody, "GET", `/agents/${path}`)).body.latestVersion, "1.1.0")
+        }
       })
     )
   }

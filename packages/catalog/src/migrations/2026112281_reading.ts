@@ -12,10 +12,20 @@ export default Effect.gen(function* () {
   yield* sql`ALTER FUNCTION agent_search_refresh (text) RENAME TO agent_search_write`
   yield* sql.unsafe(`
     CREATE FUNCTION agent_search_refresh(wanted text) RETURNS void LANGUAGE plpgsql AS $$
+    DECLARE
+      broken text;
     BEGIN
       -- As the row's foreign key does, but first: a transfer holds the agent and then comes here.
       PERFORM FROM agents WHERE id = wanted FOR KEY SHARE;
-      PERFORM pg_advisory_xact_lock(hashtextextended('search:' || wanted, 0));
-      PERFORM agent_search_write(wanted);
+      LOOP
+        BEGIN
+          PERFORM agent_search_write(wanted);
+          RETURN;
+        EXCEPTION WHEN unique_violation THEN
+          GET STACKED DIAGNOSTICS broken = CONSTRAINT_NAME;
+          IF broken <> 'agent_search_pkey' THEN RAISE; END IF;
+          -- Another version of the agent came at the same time and is committed now: again, with what it wrote.
+        END;
+      END LOOP;
     END $$`)
 })
