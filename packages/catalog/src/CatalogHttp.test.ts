@@ -933,7 +933,7 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })(
       })
     const retired = (id: string) => Effect.flatMap(AgentsSql, (rows) => rows.retire(id, new Date()))
 
-    it.effect("nobody grants on it, retires or deletes it that it has gone away from", () =>
+    it.effect("nobody grants on it, retires, deletes or yanks it that it has gone away from", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const ada = yield* aPerson("ada")
@@ -944,10 +944,12 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })(
           person: ["PUT", "/grants/people/olli", { level: "manage" }],
           team: ["PUT", "/grants/teams/crew", { level: "manage" }],
           delete: ["DELETE", "", undefined],
-          retire: ["POST", "/retire", undefined]
+          retire: ["POST", "/retire", undefined],
+          yank: ["POST", "/versions/1.0.0/yank", undefined]
         } as const
         for (const [name, [method, path, body]] of Object.entries(asks)) {
           yield* anAgent(ada, "left-org", name)
+          if (name === "yank") yield* published(ada, "left-org/yank", "1.0.0")
           const answer = yield* during(
             `left-org/${name}`,
             call(ada, method, `/agents/left-org/${name}${path}`, body),
@@ -956,7 +958,8 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })(
           assert.strictEqual(answer.status, 404, name)
         }
         assert.lengthOf(yield* sql`SELECT 1 FROM agent_grants UNION ALL SELECT 1 FROM agent_team_grants`, 0)
-        assert.lengthOf(yield* sql`SELECT 1 FROM agents WHERE namespace = 'olli' AND retired_at IS NULL`, 4)
+        assert.lengthOf(yield* sql`SELECT 1 FROM agents WHERE namespace = 'olli' AND retired_at IS NULL`, 5)
+        assert.lengthOf(yield* sql`SELECT 1 FROM versions WHERE status = 'yanked'`, 0)
       })
     )
 

@@ -286,6 +286,9 @@ export class Versions extends Context.Service<
         if (row === null) return yield* new NotFound({})
         return hold === null ? row : yield* hold
       })
+      /** While the agent stays where its manager found it. */
+      const asManager = <A, E>(row: VersionRow, change: Effect.Effect<A, E>) =>
+        transaction(Effect.andThen(rows.lockedAs({ id: row.agentId }, row), change))
       /** Staff sees every version, also of private agents: it decides on them. */
       const ofStaff = Effect.fnUntraced(function* (ns: string, name: string, version: string) {
         const row = yield* Effect.orDie(rows.version(ns, name, version))
@@ -529,24 +532,12 @@ export class Versions extends Context.Service<
         }),
         submit,
         yank: Effect.fnUntraced(function* (actor, ns, name, version) {
-          return yield* change(
-            actor,
-            yield* ofManager(actor, ns, name, version),
-            ["published"],
-            "yanked",
-            "version.yank",
-            {}
-          )
+          const row = yield* ofManager(actor, ns, name, version)
+          return yield* asManager(row, change(actor, row, ["published"], "yanked", "version.yank", {}))
         }),
         unyank: Effect.fnUntraced(function* (actor, ns, name, version) {
-          return yield* change(
-            actor,
-            yield* ofManager(actor, ns, name, version),
-            ["yanked"],
-            "published",
-            "version.unyank",
-            {}
-          )
+          const row = yield* ofManager(actor, ns, name, version)
+          return yield* asManager(row, change(actor, row, ["yanked"], "published", "version.unyank", {}))
         }),
         moderate: Effect.fnUntraced(function* (actor, ns, name, version, decision, reason) {
           const row = yield* ofStaff(ns, name, version)
