@@ -5,6 +5,7 @@ import { agentPage } from "./pages/agent.js"
 import { agentsPage } from "./pages/agents.js"
 import { creditsPage } from "./pages/credits.js"
 import { homePage } from "./pages/home.js"
+import { keysPage } from "./pages/keys.js"
 import { reviewPage, reviewsPage } from "./pages/review.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
@@ -24,6 +25,7 @@ const routes = [
   { pattern: /^\/review$/, page: reviewsPage, title: "Review", nav: "/review", signedIn: true, staff: true },
   { pattern: /^\/review\/([^/]+)\/([^/]+)\/([^/]+)$/, page: reviewPage, title: "Review", signedIn: true },
   { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true },
+  { pattern: /^\/keys$/, page: keysPage, title: "SSH keys", signedIn: true },
   { pattern: /^\/verify-email$/, page: verifyEmailPage, title: "Verify your address" }
 ]
 

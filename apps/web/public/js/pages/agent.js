@@ -184,6 +184,12 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
           version.warnings.map((warning) => h("p", { class: "note", role: "status" }, warning)),
           facts([
             ["Released as", version.ref === `${ns}/${name}@${version.version}` ? undefined : version.ref],
+            [
+              "Install",
+              version.status === "published"
+                ? h("code", { class: "break" }, `quickagent install ${version.ref}`)
+                : undefined
+            ],
             ["Submitted", [time(version.createdAt), ` by ${version.submittedBy}`]],
             [
               "Verdict",

@@ -28,23 +28,62 @@ export const agentCards = (agents) =>
     )
   )
 
-/** The agents that one may read, with search; the search stands in the address, so that it can be shared. */
+const facetNames = {
+  mode: "Mode",
+  capability: "Asks for",
+  verdict: "Verdict",
+  license: "Licence",
+  namespace: "By"
+}
+/** Values of a facet that are offered. */
+const offered = 8
+
+/** The published agents that one may read; the search stands in the address, so that it can be shared. */
 export const agentsPage = async () => {
   const query = new URLSearchParams(location.hash.split("?")[1] ?? "")
   const search = query.get("q") ?? ""
   const offset = Number(query.get("offset") ?? 0)
-  const asked = new URLSearchParams({
-    sort: "name",
-    limit: String(perPage),
-    offset: String(offset),
-    ...(search === "" ? {} : { q: search })
-  })
-  const { items, total } = await get(`/api/v1/agents/?${asked}`)
-  const input = h("input", { type: "search", name: "q", id: "search", value: search, maxlength: 200 })
-  const go = (q, at) => {
-    location.hash = `/agents?${new URLSearchParams({ ...(q === "" ? {} : { q }), ...(at === 0 ? {} : { offset: String(at) }) })}`
+  const chosen = Object.keys(facetNames).filter((facet) => query.has(facet))
+  const asked = new URLSearchParams({ limit: String(perPage), offset: String(offset) })
+  if (search !== "") asked.set("q", search)
+  for (const facet of chosen) asked.set(facet, query.get(facet))
+  const { facets, items, total } = await get(`/api/v1/search?${asked}`)
+  /** The address of this search with a change; another search begins at its first page. */
+  const address = (change) => {
+    const next = new URLSearchParams(query)
+    next.delete("offset")
+    for (const [name, value] of Object.entries(change)) {
+      if (value === null || value === "") next.delete(name)
+      else next.set(name, value)
+    }
+    const text = next.toString()
+    return text === "" ? "/agents" : `/agents?${text}`
   }
-  const turn = (text, at) => h("button", { type: "button", class: "plain", onclick: () => go(search, at) }, text)
+  const input = h("input", { type: "search", name: "q", id: "search", value: search, maxlength: 200 })
+  const turn = (text, at) =>
+    h("a", { class: "button plain", href: `#${address({ offset: at === 0 ? null : String(at) })}` }, text)
+  const facet = (name) => {
+    const values = Object.entries(facets[name]).slice(0, offered)
+    return values.length === 0
+      ? undefined
+      : [
+          h("dt", null, facetNames[name]),
+          h(
+            "dd",
+            { class: "row" },
+            query.has(name)
+              ? h("a", { href: `#${address({ [name]: null })}`, "aria-current": "true" }, `${query.get(name)} ×`)
+              : values.map(([value, count]) =>
+                  h(
+                    "span",
+                    null,
+                    h("a", { href: `#${address({ [name]: value })}` }, value),
+                    h("span", { class: "soft" }, ` ${count}`)
+                  )
+                )
+          )
+        ]
+  }
   return [
     h("h1", null, "Agents"),
     h(
@@ -53,14 +92,17 @@ export const agentsPage = async () => {
         role: "search",
         onsubmit: (event) => {
           event.preventDefault()
-          go(input.value.trim(), 0)
+          location.hash = address({ q: input.value.trim() })
         }
       },
-      h("label", { for: "search" }, "Search by name or description"),
+      h("label", { for: "search" }, "Search by name, keyword or description"),
       h("div", { class: "row" }, input, h("button", { type: "submit" }, "Search"))
     ),
+    h("dl", { class: "facts" }, Object.keys(facetNames).map(facet)),
     h("p", { class: "soft" }, total === 1 ? "1 agent" : `${total} agents`, search === "" ? "" : ` for “${search}”`),
-    items.length === 0 ? undefined : agentCards(items),
+    items.length === 0
+      ? h("p", null, "Nothing that is published matches. ", h("a", { href: "#/agents" }, "All agents"))
+      : agentCards(items),
     h(
       "div",
       { class: "row" },

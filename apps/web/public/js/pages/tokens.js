@@ -120,7 +120,13 @@ export const tokensPage = async () => {
   await fill()
   return [
     h("h1", null, "Personal access tokens"),
-    h("p", { class: "lead" }, "For the command line and for programs. A token can do only what you tick."),
+    h(
+      "p",
+      { class: "lead" },
+      "For the command line and for programs. A token can do only what you tick. ",
+      h("a", { href: "#/keys" }, "SSH keys"),
+      " are for git alone."
+    ),
     list,
     h("h2", null, "New token"),
     mintForm(fill)
