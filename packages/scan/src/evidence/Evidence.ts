@@ -1,0 +1,67 @@
+/**
+ * Weak signals of different kinds in one package add up: to keep quiet about a
+ * step is one thing, to send a file away another, both together a third. A
+ * signal of weight 1 speaks for itself.
+ */
+import type { Finding } from "@quickagents/schema"
+import { manifestFile } from "@quickagents/schema"
+import type { ReleasePackage } from "@quickagents/archive"
+import type { PreviousRelease } from "../Stage.ts"
+import { commandSignals, scriptSignals } from "./CodeSignals.ts"
+import { manifestSignals } from "./ManifestSignals.ts"
+import { proseSignals } from "./ProseSignals.ts"
+import type { Kind, Signal } from "./ProseSignals.ts"
+import { isCodePath, statementsOf } from "./Statements.ts"
+
+/** What one more kind of evidence adds holds a version from this sum on. */
+export const holdsFrom = 1
+
+export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Signal> => {
+  const { manifest } = pkg
+  const texts = pkg.files.flatMap(({ path, text }) => (text === undefined ? [] : [{ path, text }]))
+  const granted = (manifest?.capabilities?.network?.egress ?? []).map((entry) => entry.slice(0, entry.lastIndexOf(":")).toLowerCase())
+  return [
+    ...texts.flatMap(({ path, text }) => {
+      const plain = text.normalize("NFKC").replace(/[\u00ad\u200b-\u200d\u2060\ufeff]/gu, "")
+      if (path === manifestFile) return proseSignals(path, statementsOf(path, plain))
+      const statements = statementsOf(path, plain)
+      return [
+        ...proseSignals(path, statements),
+        ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path) ? scriptSignals(path, plain, granted) : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))
+      ]
+    }),
+    ...(manifest === undefined ? [] : manifestSignals(manifest, texts, previous))
+  ]
+}
+
+/** The strongest signal of each kind. */
+export const strongest = (signals: ReadonlyArray<Signal>): ReadonlyArray<Signal> => {
+  const best = new Map<Kind, Signal>()
+  for (const signal of signals) {
+    const known = best.get(signal.kind)
+    if (known === undefined || signal.weight > known.weight) best.set(signal.kind, signal)
+  }
+  return [...best.values()].toSorted((a, b) => b.weight - a.weight)
+}
+
+export const evidenceFindings = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Finding> => {
+  const kinds = strongest(signalsOf(pkg, previous))
+  const sum = kinds.reduce((total, { weight }) => total + weight, 0)
+  const isHeld = sum >= holdsFrom
+  return kinds
+    .filter(({ weight }, index) => weight >= holdsFrom || (isHeld && index === 0) || weight >= 0.5)
+    .map(({ file, kind, line, weight, what }, index) => ({
+      stage: "S8",
+      rule: weight >= holdsFrom ? `evidence-${kind}` : isHeld && index === 0 ? "evidence-combined" : `evidence-${kind}`,
+      severity: weight >= holdsFrom || (isHeld && index === 0) ? "high" : "low",
+      file,
+      line,
+      message:
+        weight >= holdsFrom || !isHeld || index > 0
+          ? `The package ${what}`
+          : `Several signs together: ${kinds
+              .slice(0, 4)
+              .map((signal) => signal.what)
+              .join("; ")}`
+    }))
+}
