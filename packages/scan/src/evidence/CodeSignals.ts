@@ -104,7 +104,7 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
           }
     })
   if (deletes !== undefined && isAtHome && !isAsking)
-    signals.push({ kind: "destroy", weight: 0.6, line: deletes, file, what: "a script deletes and knows the home directory" })
+    signals.push({ kind: "destroy", weight: /rmtree|rm\s+-\w*r|rmSync|rimraf|Recurse|shred/u.test(text) ? 0.9 : 0.5, line: deletes, file, what: "a script deletes and knows the home directory" })
   if (taken !== undefined)
     signals.push({ kind: "sensitive", weight: 0.5, line: taken, file, what: "a script takes credentials or private files" })
   if (taken !== undefined && sent !== undefined)

@@ -9,8 +9,10 @@ import type { ReleasePackage } from "@quickagents/archive"
 import type { PreviousRelease } from "../Stage.ts"
 import { commandSignals, scriptSignals } from "./CodeSignals.ts"
 import { manifestSignals } from "./ManifestSignals.ts"
+import { nameSignals } from "./NameSignals.ts"
 import { proseSignals } from "./ProseSignals.ts"
 import type { Kind, Signal } from "./ProseSignals.ts"
+import { visible } from "../stages/S8Rules.ts"
 import { isCodePath, statementsOf } from "./Statements.ts"
 
 /** What one more kind of evidence adds holds a version from this sum on. */
@@ -22,7 +24,7 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
   const granted = (manifest?.capabilities?.network?.egress ?? []).map((entry) => entry.slice(0, entry.lastIndexOf(":")).toLowerCase())
   return [
     ...texts.flatMap(({ path, text }) => {
-      const plain = text.normalize("NFKC").replace(/[\u00ad\u200b-\u200d\u2060\ufeff]/gu, "")
+      const plain = visible(text)
       if (path === manifestFile) return proseSignals(path, statementsOf(path, plain))
       const statements = statementsOf(path, plain)
       return [
@@ -30,6 +32,7 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
         ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path) ? scriptSignals(path, plain, granted) : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))
       ]
     }),
+    ...nameSignals(manifest, texts),
     ...(manifest === undefined ? [] : manifestSignals(manifest, texts, previous))
   ]
 }

@@ -467,7 +467,7 @@ export const proseSignals = (file: string, statements: ReadonlyArray<Statement>)
       let counted = weight
       if (isMention && evenMentioned !== true) counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.7 : 0.4
       if (isCode) counted *= 0.8
-      if (asks.test(around) && kind !== "conceal" && kind !== "false-report" && kind !== "authority") counted *= 0.4
+      if (asks.test(around) && kind !== "payment" && kind !== "conceal" && kind !== "false-report" && kind !== "authority") counted *= 0.4
       signals.push({ kind, weight: counted, line, file, what })
     }
   }

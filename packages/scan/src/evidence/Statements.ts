@@ -45,6 +45,8 @@ const sentenceEnd = /(?<=[.!?]["')\]]?)\s+(?=\S)|(?<=[。！？])/u
 interface Block {
   readonly text: string
   readonly line: number
+  /** Offsets in `text` at which the lines after the first one begin. */
+  readonly breaks?: ReadonlyArray<number>
   readonly isMention: boolean
   readonly isCode: boolean
 }
@@ -62,7 +64,9 @@ const blocksOf = (text: string): ReadonlyArray<Block> => {
   const close = () => {
     if (!open) return
     const joined = open.lines.join(" ")
-    blocks.push({ text: joined, line: open.line, isMention: isFramed() && open.isItem, isCode: false })
+    let length = 0
+    const breaks = open.lines.slice(0, -1).map((part) => (length += part.length + 1))
+    blocks.push({ text: joined, line: open.line, breaks, isMention: isFramed() && open.isItem, isCode: false })
     if (!open.isItem) intro = joined.slice(-300)
     open = undefined
   }
@@ -111,8 +115,8 @@ const blocksOf = (text: string): ReadonlyArray<Block> => {
 /** Text in code that people read: comments, and strings of several words. */
 const codeComment = /^\s*(?:#(?!!)|\/\/|\*|--|;|rem\b|"""|''')\s*(.*)$/iu
 
-const statementsOfBlock = ({ isCode, isMention, line, text }: Block): ReadonlyArray<Statement> => {
-  const spokenBlock = blanked(text.slice(0, 20_000))
+const statementsOfBlock = ({ breaks = [], isCode, isMention, line: firstLine, text }: Block): ReadonlyArray<Statement> => {
+  const spokenBlock = blanked(text)
   let at = 0
   const around = spokenBlock.slice(0, maxAround)
   return spokenBlock.split(sentenceEnd).flatMap((sentence) => {
@@ -120,6 +124,7 @@ const statementsOfBlock = ({ isCode, isMention, line, text }: Block): ReadonlyAr
     // Blanking and splitting keep offsets but for the blanks between sentences.
     const start = spokenBlock.indexOf(sentence, at)
     at = start + sentence.length
+    const line = firstLine + breaks.filter((begins) => begins <= start).length
     for (let from = 0; from < sentence.length; from += maxStatement) {
       const spoken = sentence.slice(from, from + maxStatement)
       const said = text.slice(start + from, start + from + spoken.length)
@@ -129,6 +134,9 @@ const statementsOfBlock = ({ isCode, isMention, line, text }: Block): ReadonlyAr
     return parts
   })
 }
+
+/** A row of test data: what it says is said to whoever is tested. */
+export const isQuotedCase = (row: string): boolean => /"(?:prompt|input|question|attack|payload|case|query)"\s*:/u.test(row)
 
 /** Prose of a file: a script gives its comments, data its values. */
 export const statementsOf = (path: string, text: string): ReadonlyArray<Statement> => {
@@ -143,9 +151,9 @@ export const statementsOf = (path: string, text: string): ReadonlyArray<Statemen
     return text.split("\n").flatMap((raw, index) =>
       // Values stand in quotation marks; they are not quotations.
       statementsOfBlock({
-        text: raw.slice(0, 20_000).replaceAll('"', " "),
+        text: raw.replaceAll('"', " "),
         line: index + 1,
-        isMention: /"(?:prompt|input|question|attack|payload|case|query|message)"\s*:/u.test(raw),
+        isMention: isQuotedCase(raw),
         isCode: false
       })
     )

@@ -102,7 +102,7 @@ const read = (text: string): ReadonlyArray<number> => {
   }
   const threats = new Set(
     matchRules(text)
-      .filter(({ rule }) => rule.severity === "high")
+      .filter(({ isMention, rule }) => rule.severity === "high" && !isMention)
       .map(({ rule }) => rule.threat)
   )
   const reading = heads.map((head, index) =>

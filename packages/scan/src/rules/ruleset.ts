@@ -20,7 +20,7 @@ export interface Rule {
   readonly isProse: boolean
 }
 
-export const rulesetVersion = "1.0.0"
+export const rulesetVersion = "2.0.0"
 
 const secretsWords = String.raw`(?:secrets?|credentials?|passwords?|api[ _-]?keys?|access[ _-]?tokens?|tokens?|private keys?|ssh keys?|cookies?|session ids?|environment variables?|env vars?|\.env\b(?: file)?)`
 const sendWords = String.raw`(?:send|post|upload|submit|forward|transmit|e-?mail|exfiltrate|leak|report|append|embed|encode|deliver|copy|push)`
@@ -270,7 +270,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "credential-theft",
     "high",
     "Reads keys and credentials that belong to the machine",
-    /\b(?:cat|less|more|head|tail|cp|scp|tar|zip|base64|xxd|type|Get-Content|open\(|readFile(?:Sync)?\(|read_text\()\s*[^\n]{0,60}(?:~|\$HOME|\$\{HOME\}|\/root|\/home\/[\w$*{}]+|%USERPROFILE%|expanduser\(["']~)\/?\\?(?:["']\s*\+\s*["'])?\/?(?:\.ssh\/|\.aws\/credentials|\.netrc|\.npmrc|\.pypirc|\.docker\/config\.json|\.kube\/config|\.gnupg\/|\.config\/gcloud|\.git-credentials|\.azure\/)/iu
+    /\b(?:(?:cat|less|more|head|tail|cp|scp|tar|zip|base64|xxd|type|Get-Content)\s|open\(|readFile(?:Sync)?\(|read_text\()[^\n]{0,60}(?:~|\$HOME|\$\{HOME\}|\/root|\/home\/[\w$*{}]+|%USERPROFILE%|expanduser\(["']~)\/?\\?(?:["']\s*\+\s*["'])?\/?(?:\.ssh\/|\.aws\/credentials|\.netrc|\.npmrc|\.pypirc|\.docker\/config\.json|\.kube\/config|\.gnupg\/|\.config\/gcloud|\.git-credentials|\.azure\/)/iu
   ),
   prose(
     "read-key-files-instruction",
