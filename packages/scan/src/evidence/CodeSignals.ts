@@ -38,7 +38,7 @@ const rules: ReadonlyArray<CodeRule> = [
   { kind: "disable-guard", weight: 0.8, what: "lets a check fail without consequence", pattern: /(?:sha\d*sum|gpg|cosign|minisign|openssl\s+dgst)\b[^\n]{0,160}\|\|\s*(?:true|:|echo)\b|--no-check-certificate|--no-gpg-checks?|--allow-unauthenticated|--skip-verify|-{1,2}insecure\b/iu },
   { kind: "send", weight: 0.9, what: "leads all traffic or keys over a host of its own", pattern: /\b(?:[A-Z]+_)?(?:BASE_URL|API_BASE|HTTPS?_PROXY|ALL_PROXY|API_HOST|ENDPOINT_URL)\s*=\s*["']?https?:\/\/(?!localhost|127\.|\$|<|\{)[^\s"']{4,}/u },
   { kind: "send", weight: 0.9, what: "adds a hidden recipient", pattern: /\b(?:Bcc|Cc|ReplyTo|reply_to|Reply-To)["']?\s*[:=\]]\s*\[?\s*["'][\w.+-]+@[\w.-]+/u },
-  { kind: "send", weight: 0.8, what: "pushes a repository elsewhere", pattern: /\bgit\s+remote\s+add\s+[^\n]{0,160}(?:push|&&|;)|\bgit\s+push\s+[^\n]{0,20}https?:\/\/[^\s]*@|\bgit\s+push\b[^\n]{0,30}--mirror/iu },
+  { kind: "send", weight: 0.8, what: "pushes a repository elsewhere", pattern: /\bgit\s+remote\s+add\s+[^\n]{0,160}(?:push|&&|;)|\bgit\s+push\s+[^\n]{0,20}https?:\/\/[^\s]*@/iu },
   { kind: "send", weight: 0.9, what: "carries data in host names", pattern: /\b(?:nslookup|dig|host|ping)\s+[^\n]{0,30}["']?\$\{?\w[^\n]{0,80}\.[a-z0-9-]{2,}\.[a-z]{2,}|gethostbyname\([^\n]{0,80}(?:\+|%|f["'])/iu },
   { kind: "persist", weight: 0.9, what: "gives a foreign key access", pattern: /\bssh-(?:ed25519|rsa|dss)\s+AAAA[A-Za-z0-9+/=]{30,}/u },
   { kind: "persist", weight: 0.9, what: "stays on the machine", pattern: /\|\s*crontab\s+-|crontab\s+(?:-\s|\/)|launchctl\s+(?:load|bootstrap)|systemctl\s+--user\s+enable|(?:>>?|tee(?:\s+-a)?)\s*["']?(?:~|\$HOME|\/root|\/home\/\w+)?\/?(?:\.bashrc|\.zshrc|\.profile|\.bash_profile|\.ssh\/authorized_keys|\.config\/autostart|etc\/cron)|["']?runOn["']?\s*:\s*["']folderOpen|CurrentVersion\\Run\b[^\n]{0,80}(?:New-ItemProperty|Set-ItemProperty|reg add)|(?:reg add|New-ItemProperty|Set-ItemProperty)[^\n]{0,80}CurrentVersion\\Run|schtasks\s+\/create|Register-ScheduledTask/iu },
@@ -126,7 +126,7 @@ export const commandSignals = (
   const canRun = (part: string) => commands.some((command) => /^(?:ba|z|da|k|fi)?sh$|^(?:pwsh|powershell|cmd|env|xargs)$/u.test(command) || part.includes(command))
   for (const { around, isCode, isMention, line, text } of statements) {
     const asked =
-      /\b(?:asks?|after a (?:yes|confirmation)|confirm|only (?:if|when|after)|dry-?run|never|not|no|don['’]t|the user (?:types|runs|decides)|the (?:operator|admin) (?:runs|collects))\b/iu.test(around)
+      /\b(?:asks?|after a (?:yes|confirmation)|confirm|only (?:if|when|after)|dry-?run|never|not|no|don['’]t|the user (?:types|runs|decides)|the (?:operator|admin) (?:runs|collects)|by the user)\b/iu.test(around)
     for (const part of [text]) {
       if (part === last) continue
       last = part

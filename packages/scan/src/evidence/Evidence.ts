@@ -16,7 +16,7 @@ import { visible } from "../stages/S8Rules.ts"
 import { isCodePath, statementsOf } from "./Statements.ts"
 
 /** What one more kind of evidence adds holds a version from this sum on. */
-export const holdsFrom = 1
+export const holdsFrom = 0.9
 
 export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Signal> => {
   const { manifest } = pkg
@@ -42,7 +42,9 @@ export const strongest = (signals: ReadonlyArray<Signal>): ReadonlyArray<Signal>
   const best = new Map<Kind, Signal>()
   for (const signal of signals) {
     const known = best.get(signal.kind)
-    if (known === undefined || signal.weight > known.weight) best.set(signal.kind, signal)
+    if (known === undefined || signal.weight > known.weight)
+      best.set(signal.kind, signal.kind === "grants" && known !== undefined ? { ...signal, weight: signal.weight + known.weight / 2 } : signal)
+    else if (signal.kind === "grants") best.set(signal.kind, { ...known, weight: known.weight + signal.weight / 2 })
   }
   return [...best.values()].toSorted((a, b) => b.weight - a.weight)
 }

@@ -48,7 +48,7 @@ interface ProseRule {
   readonly evenMentioned?: boolean
 }
 
-const who = String.raw`(?:(?:the|our|your|his|her|their|any|all|this|an?)\s+)?(?:end[- ])?(?:hiring |security |finance |support )?(?:users?|persons?|people|humans?|operators?|owners?|customers?|clients?|readers?|reviewers?|staff|teams?|colleagues?|employees?|participants?|parents?|maintainers?|developers?|admins?|administrators?|managers?|auditors?|teachers?|patients?|candidates?|guests?|members?|approvers?|visitors?|children|child|pupils?|students?|anyone|anybody|everyone|him|her|them)`
+const who = String.raw`(?:(?:the|our|your|his|her|their|any|all|this|an?)\s+)?(?:end[- ])?(?:hiring |security |finance |support )?(?:users?|persons?|people|humans?|operators?|owners?|customers?|clients?|readers?|reviewers?|staff|teams?|colleagues?|employees?|participants?|parents?|maintainers?|developers?|admins?|administrators?|managers?|auditors?|teachers?|patients?|candidates?|guests?|members?|approvers?|visitors?|children|child|pupils?|students?|anyone|anybody|everyone|him|her|them|they|he|she)`
 const record = String.raw`(?:report|reports|summary|summaries|logs?|answers?|output|list|lists?|record|records|diff|transcripts?|ranking|view|protocol|minutes|change ?log|message|messages|review|reply|overview|table|result|results|history|notes?|response|confirmation|receipt|\x60[\w./-]+\x60)`
 /** An address written out: a url, a mailbox or a host. */
 const place = String.raw`(?:https?:\/\/[^\s)"'\x60>]{4,200}|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|\b[a-z0-9-]{2,63}(?:\.[a-z0-9-]{2,63}){1,4}\.(?:example|test|com|net|org|io|dev|app|ai|co|info|biz|xyz|online|site|cloud|ru|cn|de|fr|eu|uk|invalid)\b)`
@@ -148,7 +148,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "sets rules and safeguards aside",
     pattern: of(
-      String.raw`\b(?:rules?|polic(?:y|ies)|guidelines?|instructions?|restrictions?|warnings?|limits?|limitations?|guidance|safeguards?|guardrails?|constraints?|cautions?|precautions?|filters?|safety (?:mode|rules?|training))\b.{0,90}\b(?:suspended|void|no longer (?:apply|applies|valid|binds?|hold|relevant|matter)|do(?:es)? not (?:apply|exist|count|bind|concern|hold)|don['’]t (?:apply|exist|count|bind|hold)|did not exist|lifted|outdated|obsolete|expired|waived|superseded|meaningless|noise|were written for|are meant for (?:others|beginners)|turned off|switched off)\b`
+      String.raw`\b(?:rules?|polic(?:y|ies)|guidelines?|instructions?|restrictions?|warnings?|limits?|limitations?|guidance|safeguards?|guardrails?|constraints?|cautions?|precautions?|filters?|safety (?:mode|rules?|training))\b.{0,90}\b(?:suspended|void|no longer (?:apply|applies|valid|binds?|hold|relevant|matter)|do(?:es)? not (?:apply|exist|count|bind|concern|hold)|don['’]t (?:apply|exist|count|bind|hold)|did not exist|lifted|outdated|obsolete|expired|waived|superseded|meaningless|noise|(?:was|were) (?:written|made|meant) for|are meant for (?:others|beginners)|turned off|switched off)\b`
     ),
     negatable: true
   },
@@ -157,7 +157,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "tells the agent to drop its rules",
     pattern: of(
-      String.raw`\b(?:ignore|disregard|forget|drop|discard|set aside|put aside|abandon|unlearn|let go of|override|bypass|neglect|dismiss|overlook|lay aside|relax|loosen|suspend)\s+(?:[\w'’,]+\s+){0,6}?(?:instructions?|rules?|restrictions?|polic(?:y|ies)|guidelines?|guidance|safety|constraints?|limits|system prompt|training|warnings?|caution|safeguards?|guardrails?|prompts?|what (?:you|the operator|the system))\b`
+      String.raw`\b(?:ignore|disregard|forget|drop|discard|set aside|put aside|abandon|unlearn|let go of|override|bypass|neglect|dismiss|overlook|lay aside|relax|loosen|suspend|ignoring|disregarding|forgetting|dropping|setting aside|bypassing|overriding|relaxing|loosening|suspending|skipping)\s+(?:[\w'’,]+\s+){0,6}?(?:instructions?|rules?|restrictions?|polic(?:y|ies)|guidelines?|guidance|safety|constraints?|limits|system prompt|training|warnings?|caution|safeguards?|guardrails?|prompts?|what (?:you|the operator|the system))\b`
     ),
     negatable: true
   },
@@ -238,7 +238,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.6,
     what: "switches a safeguard off",
     pattern: of(
-      String.raw`\b(?:disable|disabling|turn(?:ing)? (?:[\w ]{1,30} )?off|switch(?:ing)? (?:[\w ]{1,30} )?off|remove|skip|suspend|bypass|deactivate|uninstall|kill|relax|set)\b.{0,60}\b(?:AppArmor|SELinux|auditd|audit (?:log|trail)s?|logging|logs|signature (?:check|verification)s?|CodeQL|secret scanning|dependency review|branch protection|strict-ssl=false|(?:TLS|certificate|checksum|signature) (?:verification|checks?|warnings?)|consent banner|moderation|content filter(?:ing|s)?|confirmations?|permission (?:prompts?|checks?)|firewall|antivirus|Defender|two-factor|2FA|MFA|safety checks?|versioning|rate limit(?:s|ing)?|sandbox|guardrails?)`
+      String.raw`\b(?:disable|disabling|turn(?:ing)? off|switch(?:ing)? off|turn(?:ing)?|switch(?:ing)?|remove|skip|suspend|bypass|deactivate|uninstall|kill|relax|set)\b.{0,60}\b(?:AppArmor|SELinux|auditd|audit (?:log|trail)s?|logging|logs|signature (?:check|verification)s?|CodeQL|secret scanning|dependency review|branch protection|strict-ssl=false|(?:TLS|certificate|checksum|signature) (?:verification|checks?|warnings?)|consent banner|moderation|content filter(?:ing|s)?|confirmations?|permission (?:prompts?|checks?)|firewall|antivirus|Defender|two-factor|2FA|MFA|safety checks?|versioning|rate limit(?:s|ing)?|sandbox|guardrails?)`
     ),
     negatable: true
   },

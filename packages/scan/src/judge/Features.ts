@@ -1,4 +1,5 @@
 /** How the local judge reads text: windows of sentences, each a bag of hashed words and concepts. */
+import { statementsOf } from "../evidence/Statements.ts"
 
 export const buckets = 8192
 
@@ -80,6 +81,11 @@ const concepts: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
   ["own", /^(?:only|temporary|created|declared|masked|redacted|if|when|chose|confirm|confirms|approved)$/u]
 ]
 
+/** Scripts that put no blanks between words: pairs of characters stand for them. */
+const isUnspaced = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
+const pairsOf = (run: string): ReadonlyArray<string> =>
+  run.length < 2 ? [run] : Array.from({ length: run.length - 1 }, (_, at) => run.slice(at, at + 2))
+
 /** Words and the marks that matter (`~/.ssh`, `|`, `$HOME`); numbers and addresses are made alike. */
 const tokens = (text: string): ReadonlyArray<string> =>
   (
@@ -87,8 +93,10 @@ const tokens = (text: string): ReadonlyArray<string> =>
       .normalize("NFKC")
       .toLowerCase()
       .replace(/https?:\/\/[^\s"'`)>]+/gu, " urlurl ")
-      .match(/[a-z][a-z'’]*|[~$|&<>{}]+|\.\w+|\d+/gu) ?? []
-  ).map((token) => (/^\d/u.test(token) ? "0" : token.replace(/['’]/gu, "")))
+      .match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+|\p{L}[\p{L}\p{M}'’]*|[~$|&<>{}]+|\.\w+|\d+/gu) ?? []
+  ).flatMap((token) =>
+    /^\d/u.test(token) ? ["0"] : isUnspaced.test(token) ? pairsOf(token) : [token.replace(/['’]/gu, "")]
+  )
 
 const conceptOf = new Map<string, ReadonlyArray<string>>()
 const maxKnownWords = 20_000
@@ -126,17 +134,10 @@ export const featuresOf = (window: string): ReadonlyArray<number> => {
 }
 
 const maxWindows = 2_000
-const maxWindow = 600
 
-/** Sentences and lines, cut at `maxWindow` characters. A chunk of 8 KiB has a few hundred at most. */
+/** Sentences, without what they quote or only name. A chunk of 8 KiB has a few hundred at most. */
 export const windowsOf = (text: string): ReadonlyArray<string> =>
-  text
-    .replace(/([^\n.!?:;|])\n(?=[ \t]*[a-z(])/gu, "$1 ")
-    .split(/(?<=[.!?])\s+|\n+/u)
-    .flatMap((sentence) => {
-      const windows: Array<string> = []
-      for (let at = 0; at < sentence.length; at += maxWindow) windows.push(sentence.slice(at, at + maxWindow))
-      return windows
-    })
-    .filter((window) => /\w/u.test(window))
+  statementsOf(/^\s*[[{]/u.test(text) ? "text.json" : "text.md", text)
+    .filter(({ isMention, spoken }) => !isMention && /[\p{L}\p{N}]{2}/u.test(spoken))
     .slice(0, maxWindows)
+    .map(({ spoken }) => spoken)

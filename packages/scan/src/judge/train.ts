@@ -1,21 +1,26 @@
 /**
  * Trains the local judge: `node packages/scan/src/judge/train.ts` reads
- * `corpus.json`, writes `weights.json` and prints what the held-out part shows.
- * Same corpus, same bytes.
+ * `corpus.json` and the honest packages of `tests/gate/tune`, writes
+ * `weights.json` and prints what the held-out parts show. Same inputs, same
+ * bytes.
  *
  * A line of the corpus is a template: `{a|b}` stands for any of its choices.
- * Every fourth template is held out whole, so that the measure is of phrasings
- * the judge has not seen and not of other fillings of those it has.
+ * Measured by five folds: whole templates and whole packages are held out, so
+ * that the measure is of phrasings the judge has not seen and not of other
+ * fillings of those it has.
  */
-import { readFileSync, writeFileSync } from "node:fs"
-import { buckets, featuresOf, heads } from "./Features.ts"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { parse } from "yaml"
+import { buckets, featuresOf, heads, windowsOf } from "./Features.ts"
 import type { Head } from "./Features.ts"
 import type { Weights } from "./LocalJudge.ts"
 
 type Label = Head | "benign"
 
-const perTemplate = 24
-const epochs = 60
+const perTemplate = 16
+const folds = 5
+const epochs = 40
 const learningRate = 0.15
 const decay = 3e-5
 /** A false alarm holds an honest package, so an honest sentence weighs more than one of another class. */
@@ -46,19 +51,29 @@ const fill = (template: string): string =>
 
 interface Example {
   readonly label: Label
+  readonly fold: number
   readonly features: ReadonlyArray<number>
 }
 
-const examplesOf = (label: Label, isHeldOut: boolean): ReadonlyArray<Example> =>
-  corpus[label]
-    .filter((_, index) => (index % 4 === 3) === isHeldOut)
-    .flatMap((template) => [...new Set(Array.from({ length: perTemplate }, () => fill(template)))])
-    .map((sentence) => ({ label, features: featuresOf(sentence) }))
+const ofTemplates = (label: Label): ReadonlyArray<Example> =>
+  corpus[label].flatMap((template, index) =>
+    [...new Set(Array.from({ length: perTemplate }, () => fill(template)))]
+      .flatMap(windowsOf)
+      .map((sentence) => ({ label, fold: index % folds, features: featuresOf(sentence) }))
+  )
+
+const honest = new URL("../../../../tests/gate/tune/benign/", import.meta.url)
+const ofPackages: ReadonlyArray<Example> = readdirSync(fileURLToPath(honest))
+  .toSorted()
+  .flatMap((name, index) => {
+    const { files } = parse(readFileSync(new URL(name, honest), "utf8")) as { readonly files: Record<string, string> }
+    return Object.values(files)
+      .flatMap(windowsOf)
+      .map((sentence) => ({ label: "benign" as const, fold: index % folds, features: featuresOf(sentence) }))
+  })
 
 const labels: ReadonlyArray<Label> = [...heads, "benign"]
-const training = labels.flatMap((label) => examplesOf(label, false))
-const heldOut = labels.flatMap((label) => examplesOf(label, true))
-
+const examples = [...labels.flatMap(ofTemplates), ...ofPackages]
 const shuffled = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
   const copy = [...values]
   for (let i = copy.length - 1; i > 0; i--) {
@@ -98,16 +113,25 @@ const fit = (head: Head, training: ReadonlyArray<Example>): Trained => {
   return { bias, scale, values: Int8Array.from(weights, (weight) => Math.round(weight / scale)) }
 }
 
-/** Measured on what it has not seen; what ships has then seen the whole corpus. */
+const share = (of: ReadonlyArray<number>) =>
+  Number((of.filter((probability) => probability >= threshold).length / of.length).toFixed(4))
+
+/** Measured on what it has not seen; what ships has then seen all of it. */
 const trainHead = (head: Head): Weights["heads"][Head] => {
-  const measured = fit(head, training)
-  const shipped = fit(head, [...training, ...heldOut])
-  const probability = ({ features }: Example) =>
-    sigmoid(measured.bias + measured.scale * features.reduce((total, feature) => total + measured.values[feature], 0))
-  const positives = heldOut.filter(({ label }) => label === head)
-  const negatives = heldOut.filter(({ label }) => label === "benign")
-  const share = (examples: ReadonlyArray<Example>) =>
-    Number((examples.filter((example) => probability(example) >= threshold).length / examples.length).toFixed(4))
+  const positives: Array<number> = []
+  const negatives: Array<number> = []
+  for (let fold = 0; fold < folds; fold++) {
+    const model = fit(
+      head,
+      examples.filter((example) => example.fold !== fold)
+    )
+    for (const example of examples)
+      if (example.fold === fold && (example.label === head || example.label === "benign")) {
+        const sum = example.features.reduce((total, feature) => total + model.values[feature], 0)
+        ;(example.label === head ? positives : negatives).push(sigmoid(model.bias + model.scale * sum))
+      }
+  }
+  const shipped = fit(head, examples)
   return {
     bias: shipped.bias,
     scale: shipped.scale,
@@ -122,14 +146,14 @@ const trainHead = (head: Head): Weights["heads"][Head] => {
 }
 
 const weights: Weights = {
-  version: 1,
+  version: 2,
   heads: Object.fromEntries(heads.map((head) => [head, trainHead(head)])) as Weights["heads"]
 }
 writeFileSync(new URL("./weights.json", import.meta.url), `${JSON.stringify(weights, null, 2)}\n`)
-console.log(`trained on ${training.length} sentences, held out ${heldOut.length}; at probability ${threshold}:`)
+console.log(`trained on ${examples.length} sentences, by ${folds} folds at probability ${threshold}:`)
 for (const head of heads) {
   const { recall, falsePositiveRate, positives, negatives } = weights.heads[head].heldOut
   console.log(
-    `${head.padEnd(26)} recall ${recall.toFixed(3)} of ${positives}, false positives ${falsePositiveRate.toFixed(3)} of ${negatives}`
+    `${head.padEnd(26)} recall ${recall.toFixed(3)} of ${positives}, false positives ${falsePositiveRate.toFixed(4)} of ${negatives}`
   )
 }

@@ -226,7 +226,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "destruction",
     "high",
     "Makes itself start again after the run",
-    /(?:>>|tee\s+-a)\s*(?:~|\$HOME|\/home\/\w+|\/root)?\/?(?:\.bashrc|\.zshrc|\.profile|\.bash_profile|\.ssh\/authorized_keys)|\bcrontab\s+(?:-\s*$|-l[^\n]{0,40}\|[^\n]{0,120}crontab\s+-)|\/etc\/(?:cron\.[a-z]+|systemd\/system|ld\.so\.preload|rc\.local)|\bsystemctl\s+(?:--user\s+)?enable\b|\bschtasks\s+\/create|CurrentVersion\\Run\b/u
+    /(?:>>|tee\s+-a)\s*(?:~|\$HOME|\/home\/\w+|\/root)?\/?(?:\.bashrc|\.zshrc|\.profile|\.bash_profile|\.ssh\/authorized_keys)|\bcrontab\s+(?:-\s*$|-l[^\n]{0,40}\|[^\n]{0,120}crontab\s+-)|(?:>>?|\btee|\bcp|\bmv|\bln|\binstall)\s[^\n]{0,120}\/etc\/(?:cron\.[a-z]+|systemd\/system|ld\.so\.preload|rc\.local)|\bsystemctl\s+(?:--user\s+)?enable\b|\bschtasks\s+\/create|(?:reg add|New-ItemProperty|Set-ItemProperty)[^\n]{0,120}CurrentVersion\\Run\b/u
   ),
 
   code(
@@ -284,7 +284,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "credential-theft",
     "high",
     "Asks the cloud's metadata service for credentials",
-    /169\.254\.169\.254|metadata\.google\.internal|\[?fd00:ec2::254\]?|100\.100\.100\.200\/latest\/meta-data/iu
+    /(?:curl|wget|urlopen|requests?|fetch|http|Invoke-\w+|PUT|GET)\b[^\n]{0,160}(?:169\.254\.169\.254\/\S*(?:security-credentials|\biam\b|token|identity)|metadata\.google\.internal)|(?:curl|wget|urlopen\(|requests\.\w+\(|fetch\(|Invoke-\w+)[^\n]{0,160}(?:169\.254\.169\.254|\[?fd00:ec2::254\]?|100\.100\.100\.200)|169\.254\.169\.254\/latest\/meta-data\/iam/iu
   ),
   code(
     "dump-environment",
