@@ -25,10 +25,10 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
   return [
     ...texts.flatMap(({ path, text }) => {
       const plain = visible(text)
-      if (path === manifestFile) return proseSignals(path, statementsOf(path, plain))
+      if (path === manifestFile) return proseSignals(path, statementsOf(path, plain), granted)
       const statements = statementsOf(path, plain)
       return [
-        ...proseSignals(path, statements),
+        ...proseSignals(path, statements, granted),
         ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path) ? scriptSignals(path, plain, granted) : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))
       ]
     }),

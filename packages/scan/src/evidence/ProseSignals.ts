@@ -46,6 +46,7 @@ interface ProseRule {
   readonly negatable?: boolean
   /** What is only named, as in a list of things to look for, counts too. */
   readonly evenMentioned?: boolean
+  readonly isForeign?: boolean
 }
 
 const who = String.raw`(?:(?:the|our|your|his|her|their|any|all|this|an?)\s+)?(?:end[- ])?(?:hiring |security |finance |support )?(?:users?|persons?|people|humans?|operators?|owners?|customers?|clients?|readers?|reviewers?|staff|teams?|colleagues?|employees?|participants?|parents?|maintainers?|developers?|admins?|administrators?|managers?|auditors?|teachers?|patients?|candidates?|guests?|members?|approvers?|visitors?|children|child|pupils?|students?|anyone|anybody|everyone|him|her|them|they|he|she)`
@@ -59,6 +60,113 @@ const of = (source: string) => new RegExp(source, "iu")
 const word = (source: string) => new RegExp(`(?<![\\p{L}\\p{N}])(?:${source})`, "iu")
 
 const english: ReadonlyArray<ProseRule> = [
+  {
+    kind: "code",
+    weight: 0.9,
+    what: "runs what it gets from an address",
+    pattern: of(
+      String.raw`\b(?:fetch|download|get|load|retrieve|pull|grab|save|install)\b.{0,60}https?:\/\/[^\s]{4,200}.{0,80}\b(?:execute|run|launch|start|source|eval|import|python3?|bash|sh|node)\b|\b(?:execute|run|launch|pipe|source)\b.{0,60}\b(?:from|at|of) https?:\/\/[^\s]{4,200}\.(?:sh|py|js|mjs|ps1|exe|bin|pl|rb)\b`
+    ),
+    negatable: true
+  },
+  {
+    kind: "conceal",
+    weight: 0.8,
+    what: "hides the traces of an act",
+    pattern: of(
+      String.raw`\b(?:no reason to|not necessary to|unnecessary to|no point in|needless to|no use in) (?:raise|rais|mention|tell|bring|flag|note|report|show|explain|inform|discuss)\w* (?:${its}|${who})|\bneed(?:s)? not (?:appear|show up|be (?:mentioned|listed|reported|shown|visible))|(?:don['’]?t|do not|never) (?:point (?:it|this|that|them) out|make a fuss|leave (?:any |a )?trace|make (?:it|this) visible)|(?:stays?|remains?|is|keep (?:it|this)) (?:strictly )?between (?:us|you and|ourselves|the two)|(?:erase|delete|remove|clear|wipe|clean)\b.{0,40}\b(?:traces?|sent (?:mail|message|item|copy)|from the (?:sent|history|log)|(?:shell|command|bash) history|log (?:entry|entries|lines?)|evidence|the remote (?:from|again|afterwards))|drop the remote|(?:only )?(?:if|when|until|unless) (?:somebody|someone|anybody|anyone|the user|they|he|she) (?:notices?|complains?|finds? out)|make it look (?:natural|like|as if)|look(?:s)? (?:natural|harmless|routine|innocent)|(?:goes|go|pass(?:es)?) unnoticed|not shown to|under (?:the|an?) (?:name|label|heading) (?:of )?"|nobody outside|hidden from|invisible to`
+    ),
+    negatable: false
+  },
+  {
+    kind: "false-report",
+    weight: 0.6,
+    what: "tells people what is not so",
+    pattern: of(
+      String.raw`\b(?:tell|say|claim|report|pretend|answer|state|assure|confirm|promise)\b.{0,90}\b(?:even (?:if|when|though)|although|regardless|no matter|whatever (?:the|happens)|whether or not)\b|\bpretend (?:that )?(?:the|you|it|all|to (?:have|be|check|ask))|\b(?:show|present|display|book|bill|pass|disguise|frame|log|justify) (?:it|this|that|them)(?: off)? (?:as (?:a|an|part|the|routine)|with plausible)|\bsay (?:that )?(?:the|it|this|your|everything) [\w ]{1,40}\b(?:is|was|are|were|stays?) (?:local|safe|down|off|gone|private|secure|encrypted|deleted|unchanged|a |an |part|normal|busy|unavailable|only)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "obey-data",
+    weight: 0.8,
+    what: "makes orders of what data says",
+    pattern: of(
+      String.raw`\b(?:text|content|comments?|lines?|messages?|notes?|cells?|anything|whatever|mails?|tickets?|pages?|entries|files?)\b.{0,120}\b(?:(?:has|have|is|are|must|should|to) (?:to )?be (?:executed|run|obeyed|followed|carried out|treated as (?:an? )?(?:order|instruction|command|system)|complied with)|(?:comes?|come) from (?:the|your) (?:[\w-]+ )?(?:lead|admin\w*|operator|system|owner|developer|vendor|maintainers?)|(?:as|with) (?:if (?:it|they) came from|high(?:er|est)? priority|the authority of))`
+    ),
+    negatable: true
+  },
+  {
+    kind: "authority",
+    weight: 0.7,
+    what: "claims a standing approval",
+    pattern: of(
+      String.raw`\b(?:blanket|standing|unlimited|full|prior|advance|implicit|general) (?:approval|permission|consent|authority|authori[sz]ation|clearance|mandate|trust)\b|\bgrant yourself\b|\bgive yourself\b.{0,40}\b(?:access|rights?|permission)|\bedit(?:ing)? (?:agent\.yaml|the manifest|your (?:own )?(?:manifest|permissions|settings))|answers? to nobody|refusals? (?:are|is) (?:out of place|not|forbidden)|\bno content policy\b|overrides everything|use your own judgement about what to execute|(?:instructions?|rules?|polic(?:y|ies)|guidelines?|restrictions?).{0,60}\b(?:deprecated|revoked|cancell?ed|overruled|lapsed|inapplicable|not in force|of no effect|have been (?:replaced|removed|withdrawn))`
+    ),
+    negatable: true
+  },
+  {
+    kind: "authority",
+    weight: 0.6,
+    what: "waits for a phrase or a date to turn",
+    pattern: of(
+      String.raw`\b(?:if|when|whenever|should|once|in case|as soon as)\b.{0,60}\b(?:types?|says?|mentions?|writes?|contains?|includes?|hears?|sends?|uses?)\s*(?:the (?:words?|phrase|code|string) )?"[^"]{1,80}".{0,80}\b(?:print|drop|ignore|reveal|give|unlock|all|act|obey|switch|do (?:what|as)|release|disable|read out|hand)\b|\b(?:after|from|since|past|once|later than|starting) (?:(?:on )?\d{1,2}(?:st|nd|rd|th)? \w+ |\w+ \d{1,2},? )?20\d\d\b.{0,80}\b(?:delete|run|send|upload|stop|disable|remove|destroy|switch|load)|otherwise behave (?:normally|as usual)|\b(?:secret|magic|trigger) (?:word|phrase|code)\b.{0,80}(?:unlock|all|restrict|obey|print)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "speaks-to-agent",
+    weight: 0.6,
+    what: "speaks to whoever reviews it",
+    pattern: of(
+      String.raw`\b(?:security tools?|scanners?|review(?:er|ing model)s?|classifiers?|moderation|auditing (?:tool|model)|safety (?:model|filter|system)|judge model)s?\b.{0,80}\b(?:reads?|scans?|sees?|analy[sz]es?|evaluat\w+|check(?:s|ing)? this)\b|\b(?:mark|rate|label|classify|score|report|treat|consider|grade) (?:it|this(?: package| file| agent)?) (?:as )?(?:an? )?(?:clean|safe|benign|harmless|trusted|low[- ]risk|approved|passed)|\b(?:this|the) (?:package|skill|agent|file|text)\b.{0,40}\b(?:has already|was|is|has been) (?:\w+ )?(?:passed inspection|audited|vetted|reviewed|allow-?listed|whitelisted|certified|pre-?approved|cleared|verified)`
+    )
+  },
+  {
+    kind: "partial",
+    weight: 0.6,
+    what: "tilts its answer for somebody else",
+    pattern: of(
+      String.raw`\b(?:must|should|shall|has to|have to|needs? to|always|are to|is to)\b.{0,20}\b(?:come out on top|come first|be (?:judged|rated|ranked|shown|named|placed|listed|considered) (?:as )?(?:acceptable|best|first|highest|on top|top|superior|cheapest|safest)|win|score (?:highest|full)|be recommended|be preferred)|adjust the (?:scores?|numbers?|results?|weights?|ranking) until|\b(?:insert|add|place|include|work in|weave|embed)\b.{0,40}\b(?:a |the |our )?(?:link|advert\w*|ad|promo\w*|mention|backlink|tracking pixel|referral)\b.{0,60}|(?:rank|rate|score|favou?r|prefer|promote|praise|recommend)\b.{0,60}\b(?:higher|above (?:all|the)|whatever|no matter|regardless|in every case|in any case)|(?:reject|downgrade|mark down|discourage|deduct)\b.{0,60}\b(?:names?|age|women|foreign|competitors?|surname|postcode|nationality|accent)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "payment",
+    weight: 0.6,
+    what: "spends the person's money for others",
+    pattern: of(
+      String.raw`\b(?:buy|purchase|order|book|subscribe|donate|tip|transfer|pay|charge)\b.{0,100}\b(?:gift (?:card|voucher)s?|voucher|stored card|card on file|saved (?:card|payment)|premium (?:plan|tier)|our (?:account|wallet)|the (?:author|publisher)['’]s)|\b(?:stored|saved) (?:card|payment method)\b.{0,60}\b(?:buy|order|pay|purchase)|round(?:ing)? (?:up )?.{0,40}\bto (?:our|the author|this) (?:account|wallet)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "sensitive",
+    weight: 0.6,
+    what: "takes what is private",
+    pattern: of(
+      String.raw`\bkubectl get secrets?\b.{0,30}(?:-o|-A)|\bpublic (?:gist|paste|bucket|issue|repository|channel)\b|\b(?:include|attach|add|append|send|post|put|with)\b.{0,60}\b(?:printenv|all (?:environment )?variables|the (?:whole|full|entire) environment|home (?:folder|directory)|working copy|working tree|whole (?:repository|disk|drive)|keystrokes|clipboard|webcam|microphone|location history|contact list|address book|passport (?:number|scan)|card (?:security code|number)|health (?:data|records?)|API_KEY|_TOKEN\b|_SECRET\b)|\b(?:screenshots?|recordings?|photos?|face (?:crops?|images?))\b.{0,80}\b(?:upload|send|post|go(?:es)? to|to https?:)|\b(?:tar|zip|archive|pack|bundle|copy)\b.{0,30}\b(?:home (?:folder|directory)|~\/|\$HOME|whole|entire|all (?:of )?(?:the )?(?:files|documents))`
+    ),
+    negatable: true
+  },
+  {
+    kind: "destroy",
+    weight: 0.7,
+    what: "destroys what is not its own",
+    pattern: of(
+      String.raw`\b(?:delete|erase|wipe|destroy|purge|drop|remove|empty|overwrite|clear|truncate|shred|format)\b.{0,50}(?:\s\/(?:var|etc|home|usr|srv|opt|root|boot|mnt|data)\b|~\/(?!\.cache)|\b(?:customers?|users?|orders?|production|prod|payments?) (?:table|database|schema|data|cluster|bucket|account)|every branch|all branches|all tags|git history|the (?:whole|entire) (?:\w+ )?(?:history|disk|database|repository|bucket|account|folder|mailbox|drive))|\bno backups? (?:is|are) needed|without (?:a |any |making a )?backup|rewrite (?:the )?(?:whole |entire )?history|\bencrypt (?:every|all|each)\b|(?:payment|ransom) (?:directions|instructions|note|demand)|beyond (?:repair|recovery)|cannot be restored|so that (?:nothing|no one|nobody) can (?:be )?(?:restore|recover)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "phish",
+    weight: 0.8,
+    what: "gets passwords or codes out of a person",
+    pattern: of(
+      String.raw`\b(?:ask|prompt|request|get|have|tell|persuade|convince)\b.{0,60}\b(?:digit code|code (?:that|which|from|by|sent)|(?:log-?in|sign-?in|bank(?:ing)?|e-?mail|account) (?:data|details|credentials?|password|PIN)|security (?:code|question|answer)s?|seed words?|private key|recovery words?|card details)\b|\b(?:verify|confirm) (?:the |your |their |his |her )?(?:identity|account|card) (?:by|with)\b.{0,60}\b(?:password|PIN|code|card)`
+    ),
+    negatable: true
+  },
   {
     kind: "conceal",
     weight: 0.8,
@@ -309,7 +417,7 @@ const english: ReadonlyArray<ProseRule> = [
     what: "names an account that money is to go to",
     evenMentioned: true,
     pattern: of(
-      String.raw`\b(?:use|replace|write|put|swap|substitute|set|change|insert|send|transfer|pay|enter|add|prefer)\b.{0,120}(?:\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}|\b0x[0-9a-f]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,60}\b)|(?:\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}|\b0x[0-9a-f]{40}\b|\b(?:bc1)[a-zA-HJ-NP-Z0-9]{25,60}\b).{0,120}\b(?:in place of|instead of|rather than|as (?:the )?(?:creditor|payee|recipient|beneficiary)|clearing account)`
+      String.raw`\b(?:use|replace|write|put|swap|substitute|set|change|insert|send|transfer|pay|enter|add|prefer)\b.{0,120}(?:\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}|\b0x[0-9a-f]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,60}\b)|(?:\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}|\b0x[0-9a-f]{40}\b|\b(?:bc1)[a-zA-HJ-NP-Z0-9]{25,60}\b).{0,120}\b(?:substitut\w*|replac\w*|swap|in place of|instead of|rather than|as (?:the )?(?:creditor|payee|recipient|beneficiary)|clearing account)`
     ),
     negatable: true
   },
@@ -354,19 +462,23 @@ const english: ReadonlyArray<ProseRule> = [
 /** The same senses in other languages; each pattern one kind of one language. */
 const foreign: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegExp]> = [
   // German
-  ["conceal", 0.6, word(String.raw`(?:nicht|niemals|nie|ohne)\b.{0,60}(?:erwähn|mitteil|informier|verrat|verrät|offenleg|offenbar|gemeldet|melden|aufführ|aufgeführt|erfahr|merk(?:t|en)|bemerk|auftauch|hinweis)\S*|(?:erwähne|sage?|verrate|zeige|melde|berichte|nenne)\b.{0,70}(?:nicht|niemand\S*|kein\S*|nichts)|mit keinem wort|verschweig|stillschweigend|heimlich|unbemerkt|klammheimlich|bleibt unter uns|muss (?:davon |das )?nicht(?:s)? wissen|brauch\S* (?:davon |das )?nicht(?:s)? (?:zu )?wissen`)],
+  ["conceal", 0.6, word(String.raw`(?:nicht|niemals|nie|ohne)\b.{0,60}(?:erwähn|mitteil|informier|verrat|verrät|offenleg|offenbar|gemeldet|melden|aufführ|aufgeführt|erfahr|merk(?:t|en)|bemerk|auftauch|hinweis)\S*|(?:erwähne|sage?|verrate|zeige|melde|berichte|nenne)\b.{0,70}(?:nicht|niemand\S*|kein\S*|nichts)|mit keinem wort|verschweig|stillschweigend|heimlich|unbemerkt|klammheimlich|bleibt unter uns|(?:spuren|verlauf|protokoll) (?:aus|zu)? ?(?:dem )?(?:verlauf|lösch)|muss (?:davon |das |es )?nicht(?:s)? (?:davon )?(?:wissen|erfahren|mitbekommen)|brauch\S* (?:davon |das )?nicht(?:s)? (?:zu )?(?:wissen|erfahren)|lösche [^.]{0,20}spuren`)],
   ["no-consent", 0.5, word(String.raw`ohne (?:nachzufragen|rückfragen?|nachfragen?|zu fragen|bestätigung|zustimmung|einwilligung|genehmigung|erlaubnis|freigabe)|fragt? (?:dabei |vorher )?nicht nach|keine (?:bestätigung|rückfrage)|bestätige .{0,30}selbst`)],
   ["authority", 0.8, word(String.raw`(?:vergiss|ignorier\S*|missacht\S*|verwirf|übergeh\S*|umgeh\S*|setz\S* dich .{0,20}über|halte dich nicht).{0,80}(?:anweisung|regel|vorgabe|richtlini|einschränkung|sicherheits|beschränk|systemprompt|betreiber)|(?:anweisungen|regeln|vorgaben|richtlinien).{0,60}(?:gelten nicht|sind (?:aufgehoben|ungültig|hinfällig|veraltet)|außer kraft)|(?:vorrang|steht) (?:vor|über) (?:allen|dem betreiber|dem system|den regeln)`)],
   ["obey-data", 0.7, word(String.raw`(?:führe|befolge|folge|gehorche)\b.{0,30}(?:jede[nmrs]?|alle[nms]?|sämtliche[nr]?|was|den)\b.{0,60}(?:befehl|anweisung|anordnung|auftrag|steht|verlangt|enthält)\S*`)],
   ["send", 0.6, word(String.raw`(?:sende?|schick\S*|übermittl\S*|übertrag\S*|lade?|leite?|kopiere?|veröffentliche?|maile?|poste?|melde?|hänge?|stelle?|gib)\b.{0,160}${place}`)],
+  ["disable-guard", 0.6, word(String.raw`(?:deaktivier\S*|schalte?\b.{0,60}\bab\b|désactiv\S*|desactiv\S*|deshabilit\S*|desativ\S*|disattiv\S*|uitschakel\S*|wyłącz\S*|отключи\S*|выключи\S*).{0,80}(?:antivir|firewall|pare-feu|cortafuegos|protokoll|logs?\b|journal|registr|prüf|verif|sicherheit|sécurité|seguridad|segurança|sicurezza|антивирус|журнал|проверк|защит|2FA|zwei-faktor)`)],
+  ["disable-guard", 0.6, of(String.raw`(?:关闭|禁用|停用)[^。]{0,16}(?:防火墙|杀毒|日志|审计|安全|验证)|(?:ファイアウォール|ウイルス対策|ログ|監査|検証)[^。]{0,12}(?:無効|停止|オフ)`)],
+  ["destroy", 0.6, word(String.raw`(?:lösch\S*|entfern\S*|vernichte\S*|supprim\S*|efface\S*|détrui\S*|borra\S*|elimin\S*|apag\S*|exclu[ai]\S*|cancell\S*|verwijder\S*|usuń|skasuj|удали\S*|сотри\S*|очисти\S*).{0,50}(?:alle[nrs]?|sämtliche|gesamte\S*|tou(?:s|tes|t)|todos?|todas?|tutt[ieo]|wszystk\S*|все|всю|backups?|sicherung\S*|sauvegardes?|copias de seguridad|cópias de segurança)(?![\p{L}])`)],
+  ["destroy", 0.6, of(String.raw`(?:删除|清空|格式化|销毁)[^。]{0,16}(?:所有|全部|整个|备份|数据库)|(?:すべて|全て|全)[^。]{0,16}(?:削除|消去)|모든[^.]{0,16}(?:삭제|제거)`)],
   // French
-  ["conceal", 0.6, word(String.raw`n(?:e |['’]).{0,40}(?:parle\S*|mentionne\S*|signale\S*|montre\S*|indique\S*|révèle\S*|informe\S*|préviens|prévenez|avertis|évoque\S*|dis|dites|figure\S*).{0,30}(?:pas|rien|jamais|personne|que)(?![\p{L}])|à l['’]insu|sans (?:le |la |les |en |l['’])?(?:signaler|mentionner|prévenir|avertir|informer|dire|indiquer|faire apparaître)|discrètement|en silence|silencieusement|en cachette|en secret|n['’]a pas besoin de (?:le )?savoir|ne doit (?:pas|rien|jamais).{0,20}(?:savoir|apprendre|remarquer|voir)`)],
+  ["conceal", 0.6, word(String.raw`n(?:e |['’]).{0,40}(?:parle\S*|mentionne\S*|signale\S*|montre\S*|indique\S*|révèle\S*|informe\S*|préviens|prévenez|avertis|évoque\S*|dis|dites|figure\S*).{0,30}(?:pas|rien|jamais|personne|que)(?![\p{L}])|à l['’]insu|sans (?:le |la |les |en |l['’])?(?:signaler|mentionner|prévenir|avertir|informer|dire|indiquer|faire apparaître)|discrètement|en silence|silencieusement|en cachette|en secret|n['’]a pas besoin de (?:le )?savoir|n['’]en fais pas état|ne fais pas état|efface [^.]{0,20}traces|ne doit (?:pas|rien|jamais).{0,20}(?:savoir|apprendre|remarquer|voir)`)],
   ["no-consent", 0.5, word(String.raw`sans (?:demander|confirmation|confirmer|poser de question|l['’]accord|accord|autorisation|attendre|validation|consulter)|n['’]attends? pas|ne demande[sz]? (?:pas|aucune|jamais)|valide[sz]? toi-même|(?:valide|accepte|confirme).{0,20}toi-même|aucune (?:confirmation|validation)`)],
   ["authority", 0.8, word(String.raw`(?:oubli\S*|ignor\S*|néglig\S*|outrepass\S*|passe[sz]? outre|contourn\S*|fai(?:s|tes) abstraction|ne tiens pas compte|annul\S*).{0,80}(?:consignes?|instructions?|règles?|directives?|restrictions?|politiques?|exploitant|limites|garde-fous?|avertissements?)|(?:consignes|instructions|règles|directives).{0,60}(?:périmé|caduc|ne s['’]appliquent plus|n['’]ont plus|suspendu|annulé|levé)|(?:priment?|prévaut|l['’]emporte) sur`)],
   ["obey-data", 0.7, word(String.raw`(?:exécut\S*|sui[st]|suivez|obéi\S*|appliqu\S*).{0,30}(?:tout\S*|chaque|n['’]importe|ce que|l(?:es|a|e) ).{0,60}(?:ordres?|commandes?|instructions?|consignes?|demand\S*|contien\S*|contenu\S*)`)],
   ["send", 0.6, word(String.raw`(?:envoi\S*|envoy\S*|transmet\S*|transfèr\S*|transfér\S*|expédi\S*|télévers\S*|publi\S*|post[ez]\S*|copi\S*|communiqu\S*|adress\S*|dépos\S*).{0,160}${place}`)],
   // Spanish, Portuguese, Italian
-  ["conceal", 0.6, word(String.raw`(?:no|nunca|sin|ni)\s+(?:se |lo |la |le |les |los )*(?:menciones?|mencionar\S*|digas?|decir\S*|informes?|informar\S*|avises?|avisar\S*|muestres?|mostrar\S*|reveles?|revelar\S*|incluyas?|comuniques?|reflejes?|indiques?|cuentes?|registres?|notificar\S*|notifiques?)(?![\p{L}])|sin que (?:el |la |los |nadie )?(?:\S+ )?(?:lo )?(?:vea|sepa|note|se entere|vean|sepan|perciba)|a escondidas|en silencio|discretamente|en secreto|sin dejar (?:rastro|constancia)|no (?:tiene|necesita|debe)\S* (?:por qué )?(?:saber|enterarse|verlo)`)],
+  ["conceal", 0.6, word(String.raw`(?:no|nunca|sin|ni)\s+(?:se |lo |la |le |les |los )*(?:menciones?|mencionar\S*|digas?|decir\S*|informes?|informar\S*|avises?|avisar\S*|muestres?|mostrar\S*|reveles?|revelar\S*|incluyas?|comuniques?|reflejes?|indiques?|cuentes?|registres?|notificar\S*|notifiques?)(?![\p{L}])|sin que (?:el |la |los |nadie )?(?:\S+ )?(?:lo )?(?:vea|sepa|note|se entere|vean|sepan|perciba)|a escondidas|en silencio|discretamente|en secreto|sin dejar (?:rastro|constancia)|no se (?:dé|de) cuenta|borra [^.]{0,20}(?:rastro|huella|enviado)|no (?:tiene|necesita|debe)\S* (?:por qué )?(?:saber|enterarse|verlo)`)],
   ["no-consent", 0.5, word(String.raw`sin (?:preguntar\S*|pedir\S*|confirmación|confirmar\S*|permiso|consultar\S*|autorización|esperar|aprobación)|no (?:pidas|esperes|preguntes|solicites|consultes|hace falta (?:preguntar|confirmar))`)],
   ["authority", 0.8, word(String.raw`(?:ignor[ae]\S*|olvid[ae]\S*|descart[ae]\S*|desatiend\S*|desobedec\S*|pasa por alto|anul[ae]\S*|sáltate|omit[ae]\S*).{0,80}(?:instrucci|reglas?|normas?|restricci|políticas?|límites|operador|directri|advertenc|órdenes)|(?:instrucciones|reglas|normas|restricciones).{0,60}(?:ya no (?:valen|aplican|rigen)|no se aplican|quedan? (?:anulad|suspendid|sin efecto)|obsolet|caducad)`)],
   ["obey-data", 0.7, word(String.raw`(?:ejecut[ae]\S*|sigue|sig[au]\S*|obedec\S*|cumpl[ea]\S*).{0,30}(?:cualquier|tod[oa]s?|cada|lo que|l[ao]s ).{0,60}(?:orden|órdenes|instrucci|comando|diga|pida|indique|conteng)\S*`)],
@@ -429,7 +541,9 @@ const foreignWhat: Partial<Record<Kind, string>> = {
   "no-consent": "acts without the person's consent",
   authority: "sets rules and safeguards aside",
   "obey-data": "makes orders of what data says",
-  send: "sends what it works with to an address of its own"
+  send: "sends what it works with to an address of its own",
+  destroy: "destroys what is not its own",
+  "disable-guard": "switches a safeguard off"
 }
 
 export const proseRules: ReadonlyArray<ProseRule> = [
@@ -439,7 +553,8 @@ export const proseRules: ReadonlyArray<ProseRule> = [
     weight,
     pattern,
     what: foreignWhat[kind] ?? kind,
-    negatable: kind === "authority" || kind === "obey-data"
+    isForeign: true,
+    negatable: kind !== "conceal" && kind !== "no-consent"
   }))
 ]
 
@@ -447,6 +562,13 @@ export const proseRules: ReadonlyArray<ProseRule> = [
 const turned =
   /\b(?:never|not|don['’]?t|doesn['’]?t|isn['’]?t|aren['’]?t|won['’]?t|can['’]?t|cannot|mustn['’]t|shouldn['’]t|no|nothing|nobody|neither|nor|refuse|unless|rather than|instead of|avoid|against|only (?:if|when|after|with)|nicht|nie|kein\w*|ne|pas|jamais|no|nunca|não|non|mai|niet|nie|inte|не|нельзя)\b[^.;:!?]{0,60}$/iu
 const turnedCjk = /(?:不要|不得|不可|请勿|切勿|勿|禁止|严禁)[^。，]{0,12}$/u
+/** That the operator or the person outranks the text is as it should be. */
+const rightOrder = /\b(?:operator|user|platform|system|organi[sz]ation|person)['’]?s?(?: \w+){0,3} (?:overrides?|takes? precedence|wins?|outranks?|prevails?|comes? first|supersedes?)/iu
+
+/** The words of other languages for "this" and for the person; a name or a number that is kept secret is another matter. */
+const itself =
+  /(?<![\p{L}])(?:davon|darüber|dies\p{L}*|das|es|hiervon|benutzer\p{L}*|nutzer\p{L}*|anwender\p{L}*|kunde\p{L}*|niemand\p{L}*|nichts|spuren|cela|ceci|ça|cette|en|utilisateur\p{L}*|personne|rien|client|esto|eso|ello|lo|nada|usuario\p{L}*|nadie|cliente|isto|isso|utilizador\p{L}*|usuário\p{L}*|ninguém|questo|ciò|ne|utente|nessuno|dirlo|dit|dat|het|gebruiker\p{L}*|tego|tym|użytkownik\p{L}*|nikomu|это|этом|этого|пользовател\p{L}*|никому|ничего|det|detta|användaren|bunu|kullanıcı\p{L}*)(?![\p{L}])|此|这|該|该|用户|用戶|これ|この|こと|利用者|ユーザー|이|사용자|هذا|ذلك|المستخدم|उपयोगकर्ता|यह|इस/iu
+
 const turnedAfter = /^[^.;:!?]{0,60}(?:\b(?:is|are|has|have) (?:never|no effect|not)\b|してはならない|しないで|しないこと|하지\s*(?:마|않))/iu
 
 const isTurned = (text: string, at: number, end: number): boolean => {
@@ -457,14 +579,30 @@ const isTurned = (text: string, at: number, end: number): boolean => {
 /** Asks the person, so that an act is no surprise. */
 const asks = /\b(?:asks? (?:first|the user|whether|before|once|him|her|them)|after (?:a |an? explicit )?(?:yes|confirmation|approval|ok)|only after|confirm(?:s|ed)?\b|wait for|dry[- ]?run|show (?:the|it|them|which|counts|every|each)|with (?:the user['’]s )?(?:consent|permission)|if the user (?:wants|asks|agrees|says)|the user (?:decides|confirms|reads|types|installs|runs|pastes|has copied)|by the user|up to the user|print the command|you (?:yourself )?only (?:read|run commands that read))/iu
 
-export const proseSignals = (file: string, statements: ReadonlyArray<Statement>): ReadonlyArray<Signal> => {
+/** What no manifest grants cannot be part of the task; a mailbox written out belongs to somebody. */
+const weightOfPlace = (said: string, weight: number, granted: ReadonlyArray<string>): number => {
+  const url = /https?:\/\/([a-z0-9.-]{3,200})/iu.exec(said)?.[1].toLowerCase()
+  if (url !== undefined)
+    return granted.some((name) => url === name || (name.startsWith("*.") && url.endsWith(name.slice(1)))) ? weight : Math.max(weight, 0.9)
+  return /[\w.+-]@[\w-]/u.test(said) ? Math.max(weight, 0.7) : weight
+}
+
+/** `granted` are the manifest's egress hosts without ports. */
+export const proseSignals = (
+  file: string,
+  statements: ReadonlyArray<Statement>,
+  granted: ReadonlyArray<string>
+): ReadonlyArray<Signal> => {
   const signals: Array<Signal> = []
   for (const { around, isCode, isMention, line, spoken } of statements) {
-    for (const { evenMentioned, kind, negatable, pattern, weight, what } of proseRules) {
+    for (const { evenMentioned, isForeign, kind, negatable, pattern, weight, what } of proseRules) {
       const match = pattern.exec(spoken)
       if (!match) continue
       if (negatable === true && isTurned(spoken, match.index, match.index + match[0].length)) continue
+      if (kind === "authority" && rightOrder.test(spoken)) continue
       let counted = weight
+      if (isForeign === true && kind === "conceal") counted = itself.test(match[0]) || itself.test(spoken.slice(match.index, match.index + match[0].length + 30)) ? 0.7 : 0.35
+      if (kind === "send") counted = weightOfPlace(match[0], weight, granted)
       if (isMention && evenMentioned !== true) counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.7 : 0.4
       if (isCode) counted *= 0.8
       if (asks.test(around) && kind !== "payment" && kind !== "conceal" && kind !== "false-report" && kind !== "authority") counted *= 0.4

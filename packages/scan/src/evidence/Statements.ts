@@ -27,7 +27,7 @@ const frame =
 
 /** Says in the sentence itself that what it names is another's. */
 const named =
-  /\b(?:look(?:ing)? (?:out )?for|watch (?:out )?for|signs? of|flag(?:ged)?|smells?|suspicious|e\.g\.|such as|well-known|known (?:bad|attacks?|squats?)|attackers?|quoted?|quotes|distrust(?:ed)?|replace by|do not belong|never fine|almost never|why (?:not|block|is|are|does)|(?:admin|user|operator|attacker)s? (?:collects?|runs?|types?|pastes?|has (?:run|copied|put))|point (?:at|out)|in histories|malicious|malice)\b|\x60[^\x60]{3,200}\x60\s*(?::|\bis\b|\bare\b)/iu
+  /\b(?:look(?:ing)? (?:out )?for|(?:check|search|grep|scan|test)\b[^.]{0,40}\bfor|watch (?:out )?for|signs? of|flag(?:ged)?|smells?|suspicious|e\.g\.|such as|well-known|known (?:bad|attacks?|squats?)|attackers?|quoted?|quotes|distrust(?:ed)?|replace by|do not belong|never fine|almost never|why (?:not|block|is|are|does)|(?:admin|user|operator|attacker)s? (?:collects?|runs?|types?|pastes?|has (?:run|copied|put))|point (?:at|out)|in histories|malicious|malice)\b|\x60[^\x60]{3,200}\x60\s*(?::|\bis\b|\bare\b)/iu
 
 /** Another's words: in quotation marks, a few dozen words at most. */
 const quotation = /"[^"\n]{2,300}"|“[^”\n]{2,300}”|„[^“”\n]{2,300}[“”]|«[^»\n]{2,300}»|「[^」\n]{2,200}」|『[^』\n]{2,200}』/gu
