@@ -37,15 +37,19 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
   ]
 }
 
-/** The strongest signal of each kind. */
+/** The strongest signal of each kind; a second sort of the same kind adds a little. */
 export const strongest = (signals: ReadonlyArray<Signal>): ReadonlyArray<Signal> => {
   const best = new Map<Kind, Signal>()
+  const sorts = new Map<Kind, Map<string, string>>()
   for (const signal of signals) {
+    if (signal.weight >= 0.4) sorts.set(signal.kind, (sorts.get(signal.kind) ?? new Map()).set(`${signal.file}:${signal.line}`, signal.what))
     const known = best.get(signal.kind)
     if (known === undefined || signal.weight > known.weight)
       best.set(signal.kind, signal.kind === "grants" && known !== undefined ? { ...signal, weight: signal.weight + known.weight / 2 } : signal)
     else if (signal.kind === "grants") best.set(signal.kind, { ...known, weight: known.weight + signal.weight / 2 })
   }
+  for (const [kind, signal] of best)
+    if (kind !== "grants" && new Set(sorts.get(kind)?.values()).size > 1) best.set(kind, { ...signal, weight: signal.weight + 0.2 })
   return [...best.values()].toSorted((a, b) => b.weight - a.weight)
 }
 

@@ -265,7 +265,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "tells the agent to drop its rules",
     pattern: of(
-      String.raw`\b(?:ignore|disregard|forget|drop|discard|set aside|put aside|abandon|unlearn|let go of|override|bypass|neglect|dismiss|overlook|lay aside|relax|loosen|suspend|ignoring|disregarding|forgetting|dropping|setting aside|bypassing|overriding|relaxing|loosening|suspending|skipping)\s+(?:[\w'’,]+\s+){0,6}?(?:instructions?|rules?|restrictions?|polic(?:y|ies)|guidelines?|guidance|safety|constraints?|limits|system prompt|training|warnings?|caution|safeguards?|guardrails?|prompts?|what (?:you|the operator|the system))\b`
+      String.raw`\b(?:ignore|disregard|forget|drop|discard|set aside|put aside|abandon|unlearn|let go of|override|bypass|neglect|dismiss|overlook|lay aside|relax|loosen|suspend|ignoring|disregarding|forgetting|dropping|setting aside|bypassing|overriding|relaxing|loosening|suspending|skipping)\s+(?!such\b|those\b|any such\b|these\b|it\b)(?:[\w'’,]+\s+){0,6}?(?:instructions?|rules?|restrictions?|polic(?:y|ies)|guidelines?|guidance|safety|constraints?|limits|system prompt|training|warnings?|caution|safeguards?|guardrails?|prompts?|what (?:you|the operator|the system))\b`
     ),
     negatable: true
   },
@@ -603,7 +603,7 @@ export const proseSignals = (
       let counted = weight
       if (isForeign === true && kind === "conceal") counted = itself.test(match[0]) || itself.test(spoken.slice(match.index, match.index + match[0].length + 30)) ? 0.7 : 0.35
       if (kind === "send") counted = weightOfPlace(match[0], weight, granted)
-      if (isMention && evenMentioned !== true) counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.7 : 0.4
+      if (isMention && evenMentioned !== true) counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.6 : 0.4
       if (isCode) counted *= 0.8
       if (asks.test(around) && kind !== "payment" && kind !== "conceal" && kind !== "false-report" && kind !== "authority") counted *= 0.4
       signals.push({ kind, weight: counted, line, file, what })

@@ -1,4 +1,6 @@
 /** How the local judge reads text: windows of sentences, each a bag of hashed words and concepts. */
+import { commandSignals } from "../evidence/CodeSignals.ts"
+import { proseSignals } from "../evidence/ProseSignals.ts"
 import { statementsOf } from "../evidence/Statements.ts"
 
 export const buckets = 8192
@@ -113,7 +115,7 @@ const conceptsOf = (word: string): ReadonlyArray<string> => {
 
 const maxConcepts = 12
 
-/** Distinct buckets of one window: its words, its concepts, and each pair and three of them in order of name. */
+/** Distinct buckets of one window: its words, its concepts, each pair and three of them in order of name, and its signals. */
 export const featuresOf = (window: string): ReadonlyArray<number> => {
   const words = tokens(window)
   const found = new Set<number>()
@@ -121,6 +123,11 @@ export const featuresOf = (window: string): ReadonlyArray<number> => {
   for (const word of words) {
     found.add(hash(`w ${word}`))
     for (const concept of conceptsOf(word)) meant.add(concept)
+  }
+  const statement = { text: window, spoken: window, around: window, line: 1, isMention: false, isCode: false }
+  for (const { kind, weight } of [...proseSignals("", [statement], []), ...commandSignals("", [statement], ["sh"])]) {
+    found.add(hash(`s ${kind}`))
+    if (weight >= 0.7) found.add(hash(`S ${kind}`))
   }
   const names = [...meant].toSorted().slice(0, maxConcepts)
   for (let i = 0; i < names.length; i++) {

@@ -12,6 +12,9 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { parse } from "yaml"
+import { proseSignals } from "../evidence/ProseSignals.ts"
+import type { Kind } from "../evidence/ProseSignals.ts"
+import { statementsOf } from "../evidence/Statements.ts"
 import { buckets, featuresOf, heads, windowsOf } from "./Features.ts"
 import type { Head } from "./Features.ts"
 import type { Weights } from "./LocalJudge.ts"
@@ -52,6 +55,10 @@ const fill = (template: string): string =>
 interface Example {
   readonly label: Label
   readonly fold: number
+  /** Its label is made of the signals that are also its features: it teaches and does not measure. */
+  readonly isFromSignals?: boolean
+  /** The honest package that it stands in. */
+  readonly name?: string
   readonly features: ReadonlyArray<number>
 }
 
@@ -69,11 +76,48 @@ const ofPackages: ReadonlyArray<Example> = readdirSync(fileURLToPath(honest))
     const { files } = parse(readFileSync(new URL(name, honest), "utf8")) as { readonly files: Record<string, string> }
     return Object.values(files)
       .flatMap(windowsOf)
-      .map((sentence) => ({ label: "benign" as const, fold: index % folds, features: featuresOf(sentence) }))
+      .map((sentence) => ({ label: "benign" as const, fold: index % folds, name, features: featuresOf(sentence) }))
+  })
+
+const headOfKind: Partial<Record<Kind, Head>> = {
+  authority: "C1_injection",
+  "obey-data": "C1_injection",
+  "speaks-to-agent": "C1_injection",
+  send: "C2_exfiltration",
+  sensitive: "C2_exfiltration",
+  persist: "C3_undeclared_capability",
+  "disable-guard": "C3_undeclared_capability",
+  conceal: "C4_user_deception",
+  "false-report": "C4_user_deception",
+  phish: "C4_user_deception",
+  partial: "C4_user_deception",
+  payment: "C4_user_deception",
+  decode: "C5_obfuscation",
+  destroy: "C6_destructive_actions"
+}
+
+/** Sentences of hostile packages, by what the signals of `evidence` say of them; the others teach nothing. */
+const hostile = new URL("../../../../tests/gate/tune/hostile/", import.meta.url)
+const ofHostile: ReadonlyArray<Example> = readdirSync(fileURLToPath(hostile))
+  .toSorted()
+  .flatMap((name, index) => {
+    const { files } = parse(readFileSync(new URL(name, hostile), "utf8")) as { readonly files: Record<string, string> }
+    return Object.entries(files).flatMap(([path, text]) =>
+      path === "agent.yaml" || text.length > 20_000
+        ? []
+        : statementsOf(path, text).flatMap((statement) =>
+            proseSignals(path, [statement], []).flatMap(({ kind, weight }): ReadonlyArray<Example> => {
+              const label = headOfKind[kind]
+              return label === undefined || weight < 0.6
+                ? []
+                : [{ label, fold: index % folds, isFromSignals: true, features: featuresOf(statement.spoken) }]
+            })
+          )
+    )
   })
 
 const labels: ReadonlyArray<Label> = [...heads, "benign"]
-const examples = [...labels.flatMap(ofTemplates), ...ofPackages]
+const examples = [...labels.flatMap(ofTemplates), ...ofPackages, ...ofHostile]
 const shuffled = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
   const copy = [...values]
   for (let i = copy.length - 1; i > 0; i--) {
@@ -113,32 +157,50 @@ const fit = (head: Head, training: ReadonlyArray<Example>): Trained => {
   return { bias, scale, values: Int8Array.from(weights, (weight) => Math.round(weight / scale)) }
 }
 
-const share = (of: ReadonlyArray<number>) =>
-  Number((of.filter((probability) => probability >= threshold).length / of.length).toFixed(4))
+const sumOf = ({ values }: Trained, features: ReadonlyArray<number>) =>
+  features.reduce((total, feature) => total + values[feature], 0)
 
-/** Measured on what it has not seen; what ships has then seen all of it. */
+const thresholdLogit = Math.log(threshold / (1 - threshold))
+
+/** Sentences of honest packages that a model which has not seen them would hold the package for. */
+const heldSentences: Array<readonly [name: string, head: Head]> = []
+
+/**
+ * Measured on what it has not seen; what ships has then seen all of it. The bias
+ * is lowered until honest sentences stay below the threshold: a false alarm
+ * holds a whole package, and a package has hundreds of sentences.
+ */
 const trainHead = (head: Head): Weights["heads"][Head] => {
   const positives: Array<number> = []
-  const negatives: Array<number> = []
+  const negatives: Array<readonly [logit: number, name: string | undefined]> = []
   for (let fold = 0; fold < folds; fold++) {
     const model = fit(
       head,
       examples.filter((example) => example.fold !== fold)
     )
-    for (const example of examples)
-      if (example.fold === fold && (example.label === head || example.label === "benign")) {
-        const sum = example.features.reduce((total, feature) => total + model.values[feature], 0)
-        ;(example.label === head ? positives : negatives).push(sigmoid(model.bias + model.scale * sum))
+    for (const example of examples) {
+      if (example.fold !== fold) continue
+      const logit = model.bias + model.scale * sumOf(model, example.features)
+      if (example.label === head) {
+        if (!example.isFromSignals) positives.push(logit)
       }
+      else if (example.label === "benign") negatives.push([logit, example.name])
+    }
   }
+  negatives.sort((a, b) => b[0] - a[0])
+  const ofHonest = negatives.filter(([, name]) => name !== undefined)
+  const shift = Math.max(0, ofHonest[0][0] - thresholdLogit + 0.01)
+  const reaches = (logit: number) => logit - shift >= thresholdLogit
+  for (const [logit, name] of negatives) if (name !== undefined && reaches(logit)) heldSentences.push([name, head])
   const shipped = fit(head, examples)
+  const share = (of: ReadonlyArray<number>) => Number((of.filter(reaches).length / of.length).toFixed(4))
   return {
-    bias: shipped.bias,
+    bias: shipped.bias - shift,
     scale: shipped.scale,
     values: Buffer.from(shipped.values.buffer).toString("base64"),
     heldOut: {
       recall: share(positives),
-      falsePositiveRate: share(negatives),
+      falsePositiveRate: share(negatives.map(([logit]) => logit)),
       positives: positives.length,
       negatives: negatives.length
     }
@@ -157,3 +219,6 @@ for (const head of heads) {
     `${head.padEnd(26)} recall ${recall.toFixed(3)} of ${positives}, false positives ${falsePositiveRate.toFixed(4)} of ${negatives}`
   )
 }
+const holding: ReadonlyArray<Head> = ["C1_injection", "C3_undeclared_capability", "C4_user_deception"]
+const held = new Set(heldSentences.flatMap(([name, head]) => (holding.includes(head) ? [name] : [])))
+console.log(`honest packages held by a model that has not seen them: ${held.size} of ${readdirSync(fileURLToPath(honest)).length}`)
