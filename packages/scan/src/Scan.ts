@@ -7,14 +7,15 @@ import { AgentsSql, ScanStarter } from "@quickagents/catalog"
 import type { VersionRow } from "@quickagents/catalog"
 import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
 import { ScanEntity, stageNames } from "@quickagents/schema"
-import type { StageId, StageResult } from "@quickagents/schema"
-import { Clock, Data, Effect, Layer, Schedule, Semaphore, Stream } from "effect"
+import { defaultInstructions } from "@quickagents/schema"
+import type { Manifest, StageId, StageResult } from "@quickagents/schema"
+import { Clock, Data, Effect, Layer, Result, Schedule, Semaphore, Stream } from "effect"
 import type { HttpClient } from "effect/http"
 import { Rpc } from "effect/rpc"
 import { SqlClient } from "effect/sql"
 import { makeStatement, sign, signReport, stagesOf } from "./Attestation.ts"
 import type { ArchiveLimits } from "@quickagents/archive"
-import { defaultArchiveLimits } from "@quickagents/archive"
+import { defaultArchiveLimits, openPackage } from "@quickagents/archive"
 import type { ClamdAddress } from "./Clamd.ts"
 import { decide, pipelineError } from "./Gate.ts"
 import { Judge } from "./Judge.ts"
@@ -70,6 +71,20 @@ type Services =
   | Judge
   | HttpClient.HttpClient
   | SqlClient.SqlClient
+
+/** The instruction file of a stored release; limits may have become stricter since it was published. */
+const instructionsOf = Effect.fnUntraced(function* (
+  release: { readonly archiveDigest: string; readonly manifest: Manifest },
+  limits: ArchiveLimits
+) {
+  const stored = yield* Effect.orDie((yield* ObjectStore).get(release.archiveDigest))
+  const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
+  const path = release.manifest.instructions ?? defaultInstructions
+  return Result.match(openPackage(archive, limits), {
+    onFailure: () => undefined,
+    onSuccess: ({ files }) => files.find((file) => file.path === path)?.text
+  })
+})
 
 /** Someone else took the version out of `scanning`: what this scan would still find counts for nothing. */
 class DecidedOtherwise extends Data.TaggedError("DecidedOtherwise") {}
@@ -134,6 +149,7 @@ export const scanVersion = Effect.fnUntraced(
     const { pkg } = opened
     if (pkg !== undefined) {
       const previous = yield* Effect.orDie(rows.lastPublishedManifest(version.agentId))
+      const instructions = previous === null ? undefined : yield* instructionsOf(previous, limitsOf(settings))
       const clamd = clamdOf(settings["scan.clamd"])
       const osvBaseUrl = settings["scan.osvUrl"]
       const caps = tierNames.map((tier) => settings[`runs.caps.${tier}`])
@@ -150,6 +166,8 @@ export const scanVersion = Effect.fnUntraced(
           : {
               previous: {
                 version: previous.version,
+                description: previous.manifest.description,
+                ...(instructions === undefined ? {} : { instructions }),
                 capabilities: previous.manifest.capabilities ?? {},
                 mcpServers: previous.manifest.mcpServers ?? [],
                 secrets: (previous.manifest.secrets ?? []).map(({ name }) => name)

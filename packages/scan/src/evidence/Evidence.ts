@@ -62,7 +62,7 @@ export const evidenceFindings = (pkg: ReleasePackage, previous?: PreviousRelease
     .map(({ file, kind, line, weight, what }, index) => ({
       stage: "S8",
       rule: weight >= holdsFrom ? `evidence-${kind}` : isHeld && index === 0 ? "evidence-combined" : `evidence-${kind}`,
-      severity: weight >= holdsFrom || (isHeld && index === 0) ? "high" : "low",
+      severity: weight >= holdsFrom || (isHeld && index === 0) ? "high" : "info",
       file,
       line,
       message:

@@ -47,6 +47,8 @@ interface ProseRule {
   /** What is only named, as in a list of things to look for, counts too. */
   readonly evenMentioned?: boolean
   readonly isForeign?: boolean
+  /** Not for text in ASCII alone. */
+  readonly isOtherScript?: boolean
 }
 
 const who = String.raw`(?:(?:the|our|your|his|her|their|any|all|this|an?)\s+)?(?:end[- ])?(?:hiring |security |finance |support )?(?:users?|persons?|people|humans?|operators?|owners?|customers?|clients?|readers?|reviewers?|staff|teams?|colleagues?|employees?|participants?|parents?|maintainers?|developers?|admins?|administrators?|managers?|auditors?|teachers?|patients?|candidates?|guests?|members?|approvers?|visitors?|children|child|pupils?|students?|anyone|anybody|everyone|him|her|them|they|he|she)`
@@ -61,6 +63,60 @@ const word = (source: string) => new RegExp(`(?<![\\p{L}\\p{N}])(?:${source})`, 
 
 const english: ReadonlyArray<ProseRule> = [
   {
+    kind: "disable-guard",
+    weight: 0.9,
+    what: "opens a door that should stay shut",
+    pattern: of(
+      String.raw`\b(?:escape|break out of|get out of|circumvent|evade|work around|get around|get past)\b.{0,40}\b(?:sandbox|container|jail|isolation|chroot|allow-?list|egress|permissions?)\b|\bcluster-admin\b.{0,80}|\b(?:public|open) (?:load balancer|bucket|port)\b|\b0\.0\.0\.0\/0\b.{0,40}\b(?:allow|open)|\benable (?:the )?(?:macros|them)\b.{0,60}|click(?:ing)? through (?:the |any )?(?:warning|dialog)s?|\b(?:install|add|import|trust)\b.{0,40}\b(?:root )?(?:CA|certificate)s?\b.{0,40}\b(?:system|trust|browser|key ?chain)|delete the integrity|(?:certificate|TLS|SSL) (?:error|warning)s? (?:can|may|should|is|are)|add the tool to the allow|\b(?:approve|merge|sign)\b.{0,80}\bwithout (?:reading|review|looking|checking|opening)|dismiss (?:open |all )?(?:review )?comments`
+    ),
+    negatable: true
+  },
+  {
+    kind: "conceal",
+    weight: 0.9,
+    what: "tampers with records of what was done",
+    pattern: of(
+      String.raw`\b(?:take out|remove|delete|strip|erase|purge|edit|clear|drop|blank)\b.{0,60}\b(?:lines?|entr(?:y|ies)|records?|rows?|mentions?)\b.{0,80}(?:\/var\/log|auth\.log|\b(?:event|audit|access|system|security|activity|call|visitor) logs?\b|history\b)|tick the box|nobody should be able to tell|(?:score|sheet|report|list|summary) must not (?:show|say|reveal)|participants can['’]t see|(?:described|booked|shown|listed|reported|recorded|entered|logged) as (?:performance|routine|spread|fee|tips|maintenance|caching|a bug|an? error|passing|normal|verified)|consent (?:can|may) be (?:assumed|taken)|consent is (?:assumed|implied)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "partial",
+    weight: 0.9,
+    what: "falsifies what it works on",
+    pattern: of(
+      String.raw`\b(?:names?|accents?|surnames?|applicants?|candidates?|tenants?|customers?)\b.{0,60}\b(?:foreign|older than|pregnant|disabled|migrant|minority|religio\w*)\b.{0,60}\b(?:less|lower|minus|reject|points|skip|decline)|edit the expected (?:value|result|output)s?|(?:change|adjust|edit|alter) .{0,40}\b(?:until|so that) (?:it|they|the tests?|the checks?) (?:holds?|pass(?:es)?|succeeds?|agrees?|looks?)|\breport (?:the suite|it|them|all) as (?:passing|passed|done|ok|clean|verified)|even where the policy (?:grants|allows)|whatever the (?:numbers|sources|facts|data|results|tests|evidence) (?:say|show)|phrased as your own|attribute (?:it|them) to|promised anonymity|\?(?:aff|ref|partner|affiliate)=`
+    ),
+    negatable: true
+  },
+  {
+    kind: "authority",
+    weight: 0.8,
+    what: "puts itself above the operator or the person",
+    pattern: of(
+      String.raw`\b(?:ranks? higher|counts? (?:more|higher)|weighs? more|goes? before|comes? before|is above|stands? above) (?:than|over)?\b.{0,40}\b(?:anything|everything|what) (?:the|your|any)|\bthe only (?:rules?|instructions?|authority) (?:are|is|that counts?)|(?:host|platform|operator|system|provider).{0,40}\b(?:claims?|pretends?|will claim|is mistaken|has no say|cannot be trusted|lies)|\b(?:special|secret|hidden) rules\b.{0,40}\b(?:no|deny)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "send",
+    weight: 0.9,
+    what: "adds a hidden recipient",
+    pattern: of(
+      String.raw`(?:blind[- ]?cop|\bbcc\b|copie cachée|copia oculta|cópia oculta|copia nascosta|blindkopie|verborgen kopie|ukryt\w+ kopi|скрыт\S+ копи|密送|密件抄送|숨은 참조).{0,160}@|@.{0,160}(?:blind[- ]?cop|\bbcc\b|copie cachée|copia oculta|cópia oculta|copia nascosta|blindkopie|verborgen kopie|ukryt\w+ kopi|скрыт\S+ копи|密送|密件抄送|숨은 참조)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "payment",
+    weight: 0.7,
+    what: "writes out an account for money to go to",
+    pattern: of(
+      String.raw`\b[A-Z]{2}\d{2} ?(?:[A-Z0-9]{4} ?){3,7}[A-Z0-9]{1,4}\b|\b0x[0-9a-f]{40}\b|\bbc1[a-z0-9]{25,60}\b|\baccount \d{3,6}-\d{2,8}`
+    ),
+    evenMentioned: true
+  },
+  {
     kind: "code",
     weight: 0.9,
     what: "runs what it gets from an address",
@@ -74,7 +130,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "hides the traces of an act",
     pattern: of(
-      String.raw`\b(?:no reason to|not necessary to|unnecessary to|no point in|needless to|no use in) (?:raise|rais|mention|tell|bring|flag|note|report|show|explain|inform|discuss)\w* (?:${its}|${who})|\bneed(?:s)? not (?:appear|show up|be (?:mentioned|listed|reported|shown|visible))|(?:don['’]?t|do not|never) (?:point (?:it|this|that|them) out|make a fuss|leave (?:any |a )?trace|make (?:it|this) visible)|(?:stays?|remains?|is|keep (?:it|this)) (?:strictly )?between (?:us|you and|ourselves|the two)|(?:erase|delete|remove|clear|wipe|clean)\b.{0,40}\b(?:traces?|sent (?:mail|message|item|copy)|from the (?:sent|history|log)|(?:shell|command|bash) history|log (?:entry|entries|lines?)|evidence|the remote (?:from|again|afterwards))|drop the remote|(?:only )?(?:if|when|until|unless) (?:somebody|someone|anybody|anyone|the user|they|he|she) (?:notices?|complains?|finds? out)|make it look (?:natural|like|as if)|look(?:s)? (?:natural|harmless|routine|innocent)|(?:goes|go|pass(?:es)?) unnoticed|not shown to|under (?:the|an?) (?:name|label|heading) (?:of )?"|nobody outside|hidden from|invisible to`
+      String.raw`\b(?:no reason to|not necessary to|unnecessary to|no point in|needless to|no use in) (?:raise|rais|mention|tell|bring|flag|note|report|show|explain|inform|discuss)\w* (?:${its}|${who})|\bneed(?:s)? not (?:appear|show up|be (?:mentioned|listed|reported|shown|visible))|(?:don['’]?t|do not|never) (?:point (?:it|this|that|them) out|make a fuss|leave (?:any |a )?trace|make (?:it|this) visible)|(?:stays?|remains?|is|keep (?:it|this)) (?:strictly )?between (?:us|you and|ourselves|the two)|(?:erase|delete|remove|clear|wipe|clean)\b.{0,40}\b(?:traces?|sent (?:mail|message|item|copy)|from the (?:sent|history|log)|(?:shell|command|bash) history|log (?:entry|entries|lines?)|evidence|the remote (?:from|again|afterwards))|drop the remote|(?:only )?(?:if|when|until|unless) (?:somebody|someone|anybody|anyone|the user|they|he|she) (?:notices?|complains?|finds? out)|make it look (?:natural|like|as if)|look(?:s)? (?:natural|harmless|routine|innocent)|(?:goes|go|pass(?:es)?) unnoticed|(?:this|it|which|that) (?:is|are) not shown to|under (?:the|an?) (?:name|label|heading) (?:of )?"|nobody outside|hidden from (?:the user|people)|invisible to`
     ),
     negatable: false
   },
@@ -193,7 +249,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "conceal",
-    weight: 0.9,
+    weight: 0.85,
     what: "says that people need not know",
     pattern: of(
       String.raw`\b(?:${who}|nobody(?: else)?|no one(?: else)?|no-one|no human|no person)\s+(?:on [\w ]{1,20}\s+)?(?:needs? not|needn['’]t|do(?:es)? not need|don['’]t need|doesn['’]t need|do(?:es)? not have|don['’]t have|doesn['’]t have|has no need|have no need|must(?:n['’]t| not| never)?|should(?:n['’]t| not| never)?|may(?: not)?|(?:is|are) not|can(?:not|['’]t)|will(?: not)?|won['’]t|would rather not|prefers? not|would not|wouldn['’]t|never)\s+(?:to\s+|ever\s+)*(?:be\s+|get\s+)?(?:know|notice|told|asked|hear|learn|bothered|troubled|informed|aware|find out|worr(?:y|ied)|notified|disturbed|alerted|made aware|confused|see (?:it|this|that|them)|shown (?:it|this|that|them))\b`
@@ -238,7 +294,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.5,
     what: "acts without the person's consent",
     pattern: of(
-      String.raw`\bwithout (?:asking|confirmation|confirming|waiting|consulting|(?:a |any |further |the user['’]s |user |prior |explicit )*(?:questions?|prompts?|prompting|approval|permission|consent|warning|confirmations?|sign-?off))|\bno (?:further |prior |user )?(?:confirmations?|approvals?|permissions?|consent|questions?|prompts?) (?:is |are |needs? |must )?(?:needed|required|necessary|asked|be asked)|\b(?:do not|don['’]?t|never|needn['’]t|need not|no need to|no reason to)\s+(?:stop |wait |pause |interrupt |bother |hesitate )?(?:to |and |for )*(?:ask|request|seek|wait for|await)\b(?:\s+(?:the user|first|before|again|twice|${who})\b(?! (?:for|to|questions|whose|about|what|which))|\s+(?:the user |him |her |them )?for (?:a |any |the )?(?:yes|confirm\w*|permission|approval|consent|go-?ahead|leave)|\s+(?:any |back|questions)|\s*[.,;:)]|\s*$)|(?:confirmations?|prompts?|dialogs?|questions?|requests?|permissions?).{0,70}(?:yourself|on your own|automatically|with yes)|\banswer (?:with )?["']?yes["']? (?:to|for|yourself)|(?:has|have|had|was|were|is|are) (?:already |been |fully |hereby )*(?:reviewed and )?(?:approved|agreed to|agreed|consented|authori[sz]ed|pre-?approved|signed off|vetted|whitelisted|allow-?listed)\b|pre-?(?:approved|authori[sz]ed)|(?:pausing|stopping) to ask|need not be asked|needn['’]t be asked|accept (?:all|any|every) (?:prompts?|terms|permissions?|requests?|dialogs?)|whether or not the user|(?:do not|don['’]t) (?:stop|pause|wait)\b`
+      String.raw`\bwithout (?:asking|confirmation|confirming|waiting|consulting|(?:a |any |further |the user['’]s |user |prior |explicit )*(?:questions?|prompts?|prompting|approval|permission|consent|warning|confirmations?|sign-?off))|\bno (?:further |prior |user )?(?:confirmations?|approvals?|permissions?|consent|questions?|prompts?) (?:is |are |needs? |must )?(?:needed|required|necessary|asked|be asked)|\b(?:do not|don['’]?t|never|needn['’]t|need not|no need to|no reason to)\s+(?:stop |wait |pause |interrupt |bother |hesitate )?(?:to |and |for )*(?:ask|request|seek|wait for|await)\b(?:\s+(?:the user|first|before|again|twice|${who})\b(?! (?:for|to|questions|whose|about|what|which))|\s+(?:the user |him |her |them )?for (?:a |any |the )?(?:yes|confirm\w*|permission|approval|consent|go-?ahead|leave)|\s+(?:any |back|questions)|\s*[.,;:)]|\s*$)|(?:confirmations?|prompts?|dialogs?|questions?|requests?|permissions?).{0,70}(?:yourself|on your own|automatically|with yes)|\banswer (?:with )?["']?yes["']? (?:to|for|yourself)|(?:has|have|had|was|were|is|are) (?:already |been |fully |hereby )+(?:reviewed and )?(?:approved|agreed to|agreed|consented|authori[sz]ed|pre-?approved|signed off|vetted|whitelisted|allow-?listed)\b|pre-?(?:approved|authori[sz]ed)|(?:pausing|stopping) to ask|need not be asked|needn['’]t be asked|accept (?:all|any|every) (?:prompts?|terms|permissions?|requests?|dialogs?)|whether or not the user|(?:do not|don['’]t) (?:stop|pause|wait)\b`
     ),
     negatable: true
   },
@@ -337,7 +393,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.5,
     what: "takes credentials or private files",
     pattern: of(
-      String.raw`\b(?:read|append|collect|cop(?:y|ies)|include|upload|uploads|send|post|put|take|gather|grab|search|find|list|pack|zip|archive|attach|add|share|export|harvest|extract|pass|publish|print|dump|keep|note|write)\b.{0,100}(?:\.env\b(?!\.(?:example|sample))|~\/\.(?:ssh|aws|netrc|gnupg|kube|npmrc|docker|config)|\bid_(?:rsa|ed25519|\*)|\.pem\b|\/etc\/shadow|authorized_keys|bash_history|browser (?:profiles?|cookies|history|data)|\bcookies\b|keychain|password (?:store|manager|vault)|saved passwords|environment variables?|environment['’]s|shell environment|output of \x60?env|access tokens?|bearer token|private keys?|seed phrase|door codes|session (?:cookies?|tokens?)|password_hash|credentials)|\boutput of \x60?(?:env|printenv|set)\b`
+      String.raw`\b(?:read|append|collect|cop(?:y|ies)|include|upload|uploads|send|post|put|take|gather|grab|search|find|list|pack|zip|archive|attach|add|share|export|harvest|extract|pass|publish|print|dump|keep|note|write)\b.{0,100}(?:\.env\b(?!\.(?:example|sample))|~\/\.(?:ssh|aws|netrc|gnupg|kube|npmrc|docker|config)|\bid_(?:rsa|ed25519|\*)|\.pem\b|\/etc\/shadow|authorized_keys|bash_history|browser (?:profiles?|cookies|history|data)|\bcookies\b|keychain|password (?:store|manager|vault)|saved passwords|\*?\.kdbx|\bwallets?\*|saved (?:browser )?sessions?|environment variables?|environment['’]s|shell environment|output of \x60?env|access tokens?|bearer token|private keys?|seed phrase|door codes|session (?:cookies?|tokens?)|password_hash|credentials)|\boutput of \x60?(?:env|printenv|set)\b`
     ),
     negatable: true
   },
@@ -459,7 +515,7 @@ const english: ReadonlyArray<ProseRule> = [
   }
 ]
 
-/** The same senses in other languages; each pattern one kind of one language. */
+/** The same senses in other languages; each pattern one kind of one language or of close ones. */
 const foreign: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegExp]> = [
   // German
   ["conceal", 0.6, word(String.raw`(?:nicht|niemals|nie|ohne)\b.{0,60}(?:erwähn|mitteil|informier|verrat|verrät|offenleg|offenbar|gemeldet|melden|aufführ|aufgeführt|erfahr|merk(?:t|en)|bemerk|auftauch|hinweis)\S*|(?:erwähne|sage?|verrate|zeige|melde|berichte|nenne)\b.{0,70}(?:nicht|niemand\S*|kein\S*|nichts)|mit keinem wort|verschweig|stillschweigend|heimlich|unbemerkt|klammheimlich|bleibt unter uns|(?:spuren|verlauf|protokoll) (?:aus|zu)? ?(?:dem )?(?:verlauf|lösch)|muss (?:davon |das |es )?nicht(?:s)? (?:davon )?(?:wissen|erfahren|mitbekommen)|brauch\S* (?:davon |das )?nicht(?:s)? (?:zu )?(?:wissen|erfahren)|lösche [^.]{0,20}spuren`)],
@@ -472,13 +528,13 @@ const foreign: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegE
   ["destroy", 0.6, word(String.raw`(?:lösch\S*|entfern\S*|vernichte\S*|supprim\S*|efface\S*|détrui\S*|borra\S*|elimin\S*|apag\S*|exclu[ai]\S*|cancell\S*|verwijder\S*|usuń|skasuj|удали\S*|сотри\S*|очисти\S*).{0,50}(?:alle[nrs]?|sämtliche|gesamte\S*|tou(?:s|tes|t)|todos?|todas?|tutt[ieo]|wszystk\S*|все|всю|backups?|sicherung\S*|sauvegardes?|copias de seguridad|cópias de segurança)(?![\p{L}])`)],
   ["destroy", 0.6, of(String.raw`(?:删除|清空|格式化|销毁)[^。]{0,16}(?:所有|全部|整个|备份|数据库)|(?:すべて|全て|全)[^。]{0,16}(?:削除|消去)|모든[^.]{0,16}(?:삭제|제거)`)],
   // French
-  ["conceal", 0.6, word(String.raw`n(?:e |['’]).{0,40}(?:parle\S*|mentionne\S*|signale\S*|montre\S*|indique\S*|révèle\S*|informe\S*|préviens|prévenez|avertis|évoque\S*|dis|dites|figure\S*).{0,30}(?:pas|rien|jamais|personne|que)(?![\p{L}])|à l['’]insu|sans (?:le |la |les |en |l['’])?(?:signaler|mentionner|prévenir|avertir|informer|dire|indiquer|faire apparaître)|discrètement|en silence|silencieusement|en cachette|en secret|n['’]a pas besoin de (?:le )?savoir|n['’]en fais pas état|ne fais pas état|efface [^.]{0,20}traces|ne doit (?:pas|rien|jamais).{0,20}(?:savoir|apprendre|remarquer|voir)`)],
+  ["conceal", 0.6, word(String.raw`n(?:e |['’]).{0,40}(?:parle\S*|mentionne\S*|signale\S*|montre\S*|indique\S*|révèle\S*|informe\S*|préviens|prévenez|avertis|évoque\S*|dis|dites|figure\S*).{0,30}(?:pas|rien|jamais|personne|que)(?![\p{L}])|à l['’]insu|sans (?:le |la |les |en |l['’])?(?:signaler|mentionner|prévenir|avertir|informer|dire|indiquer|faire apparaître)|discrètement|en silence|silencieusement|en cachette|en secret|n['’]a pas besoin de (?:le )?savoir|n['’]en (?:laisse|garde) aucune trace|aucune trace (?:dans|de)|n['’]en fais pas état|ne fais pas état|efface [^.]{0,20}traces|ne doit (?:pas|rien|jamais).{0,20}(?:savoir|apprendre|remarquer|voir)`)],
   ["no-consent", 0.5, word(String.raw`sans (?:demander|confirmation|confirmer|poser de question|l['’]accord|accord|autorisation|attendre|validation|consulter)|n['’]attends? pas|ne demande[sz]? (?:pas|aucune|jamais)|valide[sz]? toi-même|(?:valide|accepte|confirme).{0,20}toi-même|aucune (?:confirmation|validation)`)],
   ["authority", 0.8, word(String.raw`(?:oubli\S*|ignor\S*|néglig\S*|outrepass\S*|passe[sz]? outre|contourn\S*|fai(?:s|tes) abstraction|ne tiens pas compte|annul\S*).{0,80}(?:consignes?|instructions?|règles?|directives?|restrictions?|politiques?|exploitant|limites|garde-fous?|avertissements?)|(?:consignes|instructions|règles|directives).{0,60}(?:périmé|caduc|ne s['’]appliquent plus|n['’]ont plus|suspendu|annulé|levé)|(?:priment?|prévaut|l['’]emporte) sur`)],
   ["obey-data", 0.7, word(String.raw`(?:exécut\S*|sui[st]|suivez|obéi\S*|appliqu\S*).{0,30}(?:tout\S*|chaque|n['’]importe|ce que|l(?:es|a|e) ).{0,60}(?:ordres?|commandes?|instructions?|consignes?|demand\S*|contien\S*|contenu\S*)`)],
   ["send", 0.6, word(String.raw`(?:envoi\S*|envoy\S*|transmet\S*|transfèr\S*|transfér\S*|expédi\S*|télévers\S*|publi\S*|post[ez]\S*|copi\S*|communiqu\S*|adress\S*|dépos\S*).{0,160}${place}`)],
   // Spanish, Portuguese, Italian
-  ["conceal", 0.6, word(String.raw`(?:no|nunca|sin|ni)\s+(?:se |lo |la |le |les |los )*(?:menciones?|mencionar\S*|digas?|decir\S*|informes?|informar\S*|avises?|avisar\S*|muestres?|mostrar\S*|reveles?|revelar\S*|incluyas?|comuniques?|reflejes?|indiques?|cuentes?|registres?|notificar\S*|notifiques?)(?![\p{L}])|sin que (?:el |la |los |nadie )?(?:\S+ )?(?:lo )?(?:vea|sepa|note|se entere|vean|sepan|perciba)|a escondidas|en silencio|discretamente|en secreto|sin dejar (?:rastro|constancia)|no se (?:dé|de) cuenta|borra [^.]{0,20}(?:rastro|huella|enviado)|no (?:tiene|necesita|debe)\S* (?:por qué )?(?:saber|enterarse|verlo)`)],
+  ["conceal", 0.6, word(String.raw`(?:no|nunca|sin|ni)\s+(?:se |lo |la |le |les |los )*(?:menciones?|mencionar\S*|digas?|decir\S*|informes?|informar\S*|avises?|avisar\S*|muestres?|mostrar\S*|reveles?|revelar\S*|incluyas?|comuniques?|reflejes?|indiques?|cuentes?|registres?|notificar\S*|notifiques?)(?![\p{L}])|sin que (?:el |la |los |nadie )?(?:\S+ )?(?:lo )?(?:vea|sepa|note|se entere|vean|sepan|perciba)|a escondidas|en silencio|discretamente|en secreto|no tiene por qué|sin dejar (?:rastro|constancia)|no se (?:dé|de) cuenta|borra [^.]{0,20}(?:rastro|huella|enviado)|no (?:tiene|necesita|debe)\S* (?:por qué )?(?:saber|enterarse|verlo)`)],
   ["no-consent", 0.5, word(String.raw`sin (?:preguntar\S*|pedir\S*|confirmación|confirmar\S*|permiso|consultar\S*|autorización|esperar|aprobación)|no (?:pidas|esperes|preguntes|solicites|consultes|hace falta (?:preguntar|confirmar))`)],
   ["authority", 0.8, word(String.raw`(?:ignor[ae]\S*|olvid[ae]\S*|descart[ae]\S*|desatiend\S*|desobedec\S*|pasa por alto|anul[ae]\S*|sáltate|omit[ae]\S*).{0,80}(?:instrucci|reglas?|normas?|restricci|políticas?|límites|operador|directri|advertenc|órdenes)|(?:instrucciones|reglas|normas|restricciones).{0,60}(?:ya no (?:valen|aplican|rigen)|no se aplican|quedan? (?:anulad|suspendid|sin efecto)|obsolet|caducad)`)],
   ["obey-data", 0.7, word(String.raw`(?:ejecut[ae]\S*|sigue|sig[au]\S*|obedec\S*|cumpl[ea]\S*).{0,30}(?:cualquier|tod[oa]s?|cada|lo que|l[ao]s ).{0,60}(?:orden|órdenes|instrucci|comando|diga|pida|indique|conteng)\S*`)],
@@ -507,8 +563,10 @@ const foreign: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegE
   ["no-consent", 0.5, word(String.raw`utan (?:att fråga|bekräftelse|godkännande|tillåtelse)|fråga inte|(?:onay|izin)\s+(?:almadan|istemeden|beklemeden)|sormadan`)],
   ["authority", 0.8, word(String.raw`(?:ignorera|glöm|strunta i|åsidosätt).{0,80}(?:instruktion|regler|riktlinj|begränsning)|(?:talimat|kural|kısıtlama)\S*.{0,40}(?:yok say|görmezden gel|unut|geçersiz)`)],
   ["send", 0.6, word(String.raw`(?:skicka|ladda upp|vidarebefordra|publicera|kopiera|gönder|yükle|ilet)\S*.{0,160}${place}|${place}.{0,80}(?:gönder|yükle|ilet)`)],
+]
+const otherScripts: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegExp]> = [
   // Russian, Ukrainian
-  ["conceal", 0.6, word(String.raw`(?:не|никогда не|без)\s+(?:\S+\s+){0,3}?(?:упомина|упоминай|сообща|говор|рассказыва|показыва|раскрыва|информир|уведом|включа|отража|пиши|ведома|указыва)\S*|тайно|незаметно|скрытно|молча|втайне|в секрете|не (?:должен|нужно|надо|обязательно) .{0,20}(?:знать|узнать)|згадуй|таємно|непомітно`)],
+  ["conceal", 0.6, word(String.raw`(?:не|никогда не|без)\s+(?:\S+\s+){0,3}?(?:упомина|упоминай|сообща|говор|рассказыва|показыва|раскрыва|информир|уведом|включа|отража|пиши|ведома|указыва)\S*|знать (?:об этом )?(?:не обязательно|не нужно|не надо|незачем)|тайно|незаметно|скрытно|молча|втайне|в секрете|не (?:должен|нужно|надо|обязательно) .{0,20}(?:знать|узнать)|згадуй|таємно|непомітно`)],
   ["no-consent", 0.5, word(String.raw`без (?:запроса|подтвержден|согласи|разрешени|спрос|уточнен|одобрени)\S*|не (?:спрашива|запрашива|жди|дожида)\S*|не спрашивая`)],
   ["authority", 0.8, word(String.raw`(?:игнориру|забуд|отбрось|не обращай|пренебре|обойди|отмени)\S*.{0,80}(?:инструкц|правил|указани|ограничен|политик|предупрежден|предписан)|(?:инструкции|правила|ограничения).{0,60}(?:не действуют|отменен|отменя|недействительн|утратили)`)],
   ["obey-data", 0.7, word(String.raw`(?:выполня|исполня|следуй|выполни|исполни)\S*.{0,30}(?:люб|все|кажд|вс[её], что)\S*.{0,60}(?:команд|инструкц|указан|приказ|распоряжен|написан|содержи)`)],
@@ -519,11 +577,11 @@ const foreign: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegE
   ["authority", 0.8, of(String.raw`(?:忽略|无视|忘记|抛弃|绕过|不理会|取代|覆盖|不再遵守|不必遵守|違反|忽視)[^。]{0,24}(?:指令|指示|规则|限制|要求|提示|政策|约束|規則|安全)|(?:指令|规则|限制)[^。]{0,16}(?:失效|作废|无效|不再适用)|优先于(?:系统|用户|所有)`)],
   ["obey-data", 0.7, of(String.raw`(?:视为|当作|作为|都是)[^。]{0,16}(?:命令|指令)|(?:执行|遵循|服从)[^。]{0,12}(?:所有|任何|其中)[^。]{0,16}(?:命令|指令|内容)|必须(?:立即)?执行`)],
   ["send", 0.6, of(String.raw`(?:发送|上传|提交|转发|发到|传到|传送|抄送|推送|复制|发布|回传|上報|發送|上傳)[^。]{0,80}${place}|${place}[^。]{0,40}(?:发送|上传|提交|转发|推送|發送)`)],
-  ["conceal", 0.6, of(String.raw`(?:明かさ|知らせ|伝え|言及し|報告し|記載し|触れ|表示し|通知し|見せ|漏らさ|言わ|書か|含め|載せ|残さ|悟られ|気付かれ|気づかれ)(?:ない(?:で|こと|よう|。|、|$)|ず(?:に)?|てはならない|てはいけない|るな)|こっそり|密かに|ひそかに|黙って|内緒|秘密裏|秘密に`)],
+  ["conceal", 0.6, of(String.raw`(?:明かさ|知らせ|伝え|言及し|報告し|記載し|触れ|表示し|通知し|見せ|漏らさ|言わ|書か|含め|載せ|残さ|悟られ|気付かれ|気づかれ)(?:ない(?:で|こと|よう|。|、|$)|ず(?:に)?|てはならない|てはいけない|るな)|(?:報告|連絡|通知)(?:は|の必要は)?(?:不要|ない|なし)|こっそり|密かに|ひそかに|黙って|内緒|秘密裏|秘密に`)],
   ["no-consent", 0.5, of(String.raw`(?:確認|許可|承認|同意|了承|断り)(?:を[^。]{0,8})?(?:せず|なし|不要|求めず|取らず|得ず|得ない|求めない|とらず|待たず)|聞かずに|尋ねず|自動(?:的に)?承認`)],
   ["authority", 0.8, of(String.raw`(?:指示|規則|ルール|命令|制限|方針|プロンプト|ガイドライン|警告)[^。]{0,24}(?:無視|無効|忘れ|破棄|上書き|従わな|従わず|優先)|(?:無視|破棄)し[^。]{0,16}(?:指示|規則|ルール)`)],
   ["obey-data", 0.7, of(String.raw`(?:内の|にある|に書かれた|に含まれる|の中の)(?:すべての)?(?:コマンド|命令|指示)[^。]{0,12}(?:実行|従)`)],
-  ["send", 0.6, of(String.raw`${place}[^。]{0,60}(?:送信|送付|アップロード|転送|投稿|送っ|送る|送り)|(?:送信|アップロード|転送|投稿)[^。]{0,60}${place}`)],
+  ["send", 0.6, of(String.raw`${place}[^。]{0,60}(?:送信|送付|アップロード|転送|投稿|送っ|送る|送り|登録|書き込)|(?:送信|アップロード|転送|投稿)[^。]{0,60}${place}`)],
   ["conceal", 0.6, of(String.raw`(?:알리지|말하지|언급하지|보고하지|보여주지|밝히지|표시하지|기록하지|드러내지|포함하지|적지)\s*(?:마|말|않)|몰래|은밀|비밀로|모르게|눈치채지`)],
   ["no-consent", 0.5, of(String.raw`(?:확인|동의|승인|허락|허가|질문)\s*(?:을|를|도)?\s*(?:없이|구하지|묻지|받지|거치지)|묻지\s*(?:말|않)`)],
   ["authority", 0.8, of(String.raw`(?:지시|규칙|지침|명령|제한|정책|경고).{0,20}(?:무시|잊|무효|우회|따르지)`)],
@@ -548,12 +606,13 @@ const foreignWhat: Partial<Record<Kind, string>> = {
 
 export const proseRules: ReadonlyArray<ProseRule> = [
   ...english,
-  ...foreign.map(([kind, weight, pattern]) => ({
+  ...[...foreign, ...otherScripts].map(([kind, weight, pattern], index) => ({
     kind,
     weight,
     pattern,
     what: foreignWhat[kind] ?? kind,
     isForeign: true,
+    isOtherScript: index >= foreign.length,
     negatable: kind !== "conceal" && kind !== "no-consent"
   }))
 ]
@@ -576,6 +635,34 @@ const isTurned = (text: string, at: number, end: number): boolean => {
   return turned.test(before) || turnedCjk.test(before) || turnedAfter.test(text.slice(end, end + 100))
 }
 
+interface Match {
+  readonly rule: ProseRule
+  readonly said: string
+  readonly at: number
+}
+
+/** S8 and the local judge read the same sentences one after the other, so what each matches is kept. */
+const known = new Map<string, ReadonlyArray<Match>>()
+const maxKnown = 4_000
+
+const matchesOf = (spoken: string): ReadonlyArray<Match> => {
+  const before = known.get(spoken)
+  if (before) return before
+  const isAscii = !/[^\x00-\x7f]/u.test(spoken)
+  const matches = proseRules.flatMap((rule): ReadonlyArray<Match> => {
+    if (rule.isOtherScript === true && isAscii) return []
+    const match = rule.pattern.exec(spoken)
+    if (!match) return []
+    const said = match[0]
+    if (rule.negatable === true && isTurned(spoken, match.index, match.index + said.length)) return []
+    if (rule.kind === "authority" && rightOrder.test(spoken)) return []
+    return [{ rule, said, at: match.index }]
+  })
+  if (known.size >= maxKnown) known.clear()
+  known.set(spoken, matches)
+  return matches
+}
+
 /** Asks the person, so that an act is no surprise. */
 const asks = /\b(?:asks? (?:first|the user|whether|before|once|him|her|them)|after (?:a |an? explicit )?(?:yes|confirmation|approval|ok)|only after|confirm(?:s|ed)?\b|wait for|dry[- ]?run|show (?:the|it|them|which|counts|every|each)|with (?:the user['’]s )?(?:consent|permission)|if the user (?:wants|asks|agrees|says)|the user (?:decides|confirms|reads|types|installs|runs|pastes|has copied)|by the user|up to the user|print the command|you (?:yourself )?only (?:read|run commands that read))/iu
 
@@ -584,7 +671,33 @@ const weightOfPlace = (said: string, weight: number, granted: ReadonlyArray<stri
   const url = /https?:\/\/([a-z0-9.-]{3,200})/iu.exec(said)?.[1].toLowerCase()
   if (url !== undefined)
     return granted.some((name) => url === name || (name.startsWith("*.") && url.endsWith(name.slice(1)))) ? weight : Math.max(weight, 0.9)
-  return /[\w.+-]@[\w-]/u.test(said) ? Math.max(weight, 0.7) : weight
+  return mailbox.test(said) ? Math.max(weight, 0.7) : weight
+}
+
+/** A word to people about whom to write to, or a reference. */
+const contact =
+  /\b(?:contact|questions?|support|feedback|bugs?|issues?|maintain\w*|author|licen[sc]e|copyright|security report|vulnerabilit\w*|homepage|website|docs?|documentation|see|source|schema)\b/iu
+const mailbox = /(?<![\w/:@.])[\w.+-]{2,64}@(?!example\.(?:com|org|net)\b)[a-z0-9-]{2,63}(?:\.[a-z0-9-]{2,63}){0,4}\.[a-z]{2,12}\b(?!:)/iu
+const plainUrl = /(?<!\]\()https?:\/\/([a-z0-9-]+(?:\.[a-z0-9-]+)+)/iu
+
+/** An address in running text that no manifest grants: honest instructions hardly ever hold one. */
+const placeSignals = (
+  file: string,
+  { isCode, isMention, line, spoken }: Statement,
+  granted: ReadonlyArray<string>
+): ReadonlyArray<Signal> => {
+  if (isCode || isMention || contact.test(spoken)) return []
+  const url = plainUrl.exec(spoken)
+  const host = url?.[1].toLowerCase()
+  const isGranted = granted.some((name) => name === host || (name.startsWith("*.") && host?.endsWith(name.slice(1)) === true))
+  if (url && !isGranted && !/^(?:\d+\.){3}\d+$|^localhost/u.test(host ?? "") && !isTurned(spoken, url.index, url.index + url[0].length))
+    return [{ kind: "send", weight: 0.6, line, file, what: "names an address that the manifest does not grant" }]
+  const mail = mailbox.exec(spoken)
+  return mail &&
+    !isTurned(spoken, mail.index, mail.index + mail[0].length) &&
+    !/\b(?:npx|npm|pip|ssh|scp|rsync|git)\b/u.test(spoken)
+    ? [{ kind: "send", weight: 0.9, line, file, what: "names a mailbox of its own" }]
+    : []
 }
 
 /** `granted` are the manifest's egress hosts without ports. */
@@ -594,15 +707,14 @@ export const proseSignals = (
   granted: ReadonlyArray<string>
 ): ReadonlyArray<Signal> => {
   const signals: Array<Signal> = []
-  for (const { around, isCode, isMention, line, spoken } of statements) {
-    for (const { evenMentioned, isForeign, kind, negatable, pattern, weight, what } of proseRules) {
-      const match = pattern.exec(spoken)
-      if (!match) continue
-      if (negatable === true && isTurned(spoken, match.index, match.index + match[0].length)) continue
-      if (kind === "authority" && rightOrder.test(spoken)) continue
+  for (const statement of statements) {
+    const { around, isCode, isMention, line, spoken } = statement
+    if (/\.(?:md|markdown|txt)$/iu.test(file)) signals.push(...placeSignals(file, statement, granted))
+    for (const { at, rule, said } of matchesOf(spoken)) {
+      const { evenMentioned, isForeign, kind, weight, what } = rule
       let counted = weight
-      if (isForeign === true && kind === "conceal") counted = itself.test(match[0]) || itself.test(spoken.slice(match.index, match.index + match[0].length + 30)) ? 0.7 : 0.35
-      if (kind === "send") counted = weightOfPlace(match[0], weight, granted)
+      if (isForeign === true && kind === "conceal") counted = itself.test(spoken.slice(at, at + said.length + 30)) ? 0.7 : 0.35
+      if (kind === "send") counted = weightOfPlace(said, weight, granted)
       if (isMention && evenMentioned !== true) counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.6 : 0.4
       if (isCode) counted *= 0.8
       if (asks.test(around) && kind !== "payment" && kind !== "conceal" && kind !== "false-report" && kind !== "authority") counted *= 0.4

@@ -1,7 +1,9 @@
 /** How the local judge reads text: windows of sentences, each a bag of hashed words and concepts. */
 import { commandSignals } from "../evidence/CodeSignals.ts"
 import { proseSignals } from "../evidence/ProseSignals.ts"
+import type { Kind } from "../evidence/ProseSignals.ts"
 import { statementsOf } from "../evidence/Statements.ts"
+import type { Statement } from "../evidence/Statements.ts"
 
 export const buckets = 8192
 
@@ -15,6 +17,24 @@ export const heads = [
   "C6_destructive_actions"
 ] as const
 export type Head = (typeof heads)[number]
+
+/** The question that a signal is about. */
+export const headOfKind: Partial<Record<Kind, Head>> = {
+  authority: "C1_injection",
+  "obey-data": "C1_injection",
+  "speaks-to-agent": "C1_injection",
+  send: "C2_exfiltration",
+  sensitive: "C2_exfiltration",
+  persist: "C3_undeclared_capability",
+  "disable-guard": "C3_undeclared_capability",
+  conceal: "C4_user_deception",
+  "false-report": "C4_user_deception",
+  phish: "C4_user_deception",
+  partial: "C4_user_deception",
+  payment: "C4_user_deception",
+  decode: "C5_obfuscation",
+  destroy: "C6_destructive_actions"
+}
 
 /** FNV-1a, 32 bits. */
 const hash = (text: string): number => {
@@ -142,9 +162,13 @@ export const featuresOf = (window: string): ReadonlyArray<number> => {
 
 const maxWindows = 2_000
 
+/** A chunk comes without its file's name. */
+export const statementsIn = (text: string): ReadonlyArray<Statement> =>
+  statementsOf(/^\s*[[{]/u.test(text) ? "text.json" : "text.md", text)
+
 /** Sentences, without what they quote or only name. A chunk of 8 KiB has a few hundred at most. */
 export const windowsOf = (text: string): ReadonlyArray<string> =>
-  statementsOf(/^\s*[[{]/u.test(text) ? "text.json" : "text.md", text)
+  statementsIn(text)
     .filter(({ isMention, spoken }) => !isMention && /[\p{L}\p{N}]{2}/u.test(spoken))
     .slice(0, maxWindows)
     .map(({ spoken }) => spoken)

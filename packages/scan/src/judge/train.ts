@@ -13,9 +13,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { parse } from "yaml"
 import { proseSignals } from "../evidence/ProseSignals.ts"
-import type { Kind } from "../evidence/ProseSignals.ts"
 import { statementsOf } from "../evidence/Statements.ts"
-import { buckets, featuresOf, heads, windowsOf } from "./Features.ts"
+import { buckets, featuresOf, headOfKind, heads, windowsOf } from "./Features.ts"
 import type { Head } from "./Features.ts"
 import type { Weights } from "./LocalJudge.ts"
 
@@ -78,23 +77,6 @@ const ofPackages: ReadonlyArray<Example> = readdirSync(fileURLToPath(honest))
       .flatMap(windowsOf)
       .map((sentence) => ({ label: "benign" as const, fold: index % folds, name, features: featuresOf(sentence) }))
   })
-
-const headOfKind: Partial<Record<Kind, Head>> = {
-  authority: "C1_injection",
-  "obey-data": "C1_injection",
-  "speaks-to-agent": "C1_injection",
-  send: "C2_exfiltration",
-  sensitive: "C2_exfiltration",
-  persist: "C3_undeclared_capability",
-  "disable-guard": "C3_undeclared_capability",
-  conceal: "C4_user_deception",
-  "false-report": "C4_user_deception",
-  phish: "C4_user_deception",
-  partial: "C4_user_deception",
-  payment: "C4_user_deception",
-  decode: "C5_obfuscation",
-  destroy: "C6_destructive_actions"
-}
 
 /** Sentences of hostile packages, by what the signals of `evidence` say of them; the others teach nothing. */
 const hostile = new URL("../../../../tests/gate/tune/hostile/", import.meta.url)

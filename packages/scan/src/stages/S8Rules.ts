@@ -72,7 +72,7 @@ export const rulesStage = defineStage("S8", "2", (pkg, { previous }) =>
       : matchRules(text, path).map(({ isMention, line, rule }) => ({
           stage: "S8",
           rule: rule.id,
-          severity: isMention ? ("low" as const) : rule.severity,
+          severity: isMention ? ("info" as const) : rule.severity,
           file: path,
           line,
           message: rule.description
