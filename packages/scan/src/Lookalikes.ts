@@ -33,7 +33,9 @@ const isSlip = (name: string, known: string): boolean =>
 /** The well-known scope that `@scope/name` imitates. */
 export const imitatedScope = (name: string): string | undefined => {
   const scope = /^@([^/]+)\//u.exec(name.toLowerCase())?.[1]
-  return scope === undefined || popularScopes.includes(scope) ? undefined : popularScopes.find((known) => isSlip(scope, known))
+  return scope === undefined || popularScopes.includes(scope)
+    ? undefined
+    : popularScopes.find((known) => isSlip(scope, known))
 }
 
 /** The known name that `name` imitates, or `undefined`. */
@@ -52,7 +54,8 @@ export const imitates = (ecosystem: "npm" | "pypi", name: string): string | unde
 export const imitatesAny = (name: string): string | undefined => {
   const plain = name.toLowerCase()
   const isKnown = (known: string) => known === plain || known.replaceAll("_", "-") === plain.replaceAll("_", "-")
-  if (otherPackages.some(isKnown) || popularPackages.npm.some(isKnown) || popularPackages.pypi.some(isKnown)) return undefined
+  if (otherPackages.some(isKnown) || popularPackages.npm.some(isKnown) || popularPackages.pypi.some(isKnown))
+    return undefined
   return otherPackages.find((known) => known.length > 4 && (isSlip(plain, known) || bare(known) === bare(plain)))
 }
 
@@ -61,7 +64,9 @@ export const imitatedHost = (host: string): string | undefined => {
   const name = host.toLowerCase()
   if (popularHosts.some((known) => name === known || name.endsWith(`.${known}`))) return undefined
   // `api.github.com.evil.example`: a reader stops at the name that he knows.
-  const inside = popularHosts.find((known) => name.startsWith(`${known}.`) || name.includes(`.${known}.`) || name.startsWith(`${known}-`))
+  const inside = popularHosts.find(
+    (known) => name.startsWith(`${known}.`) || name.includes(`.${known}.`) || name.startsWith(`${known}-`)
+  )
   if (inside !== undefined) return inside
   const registrable = name.split(".").slice(-2).join(".")
   return popularHosts.find((known) => known.length > 8 && registrable !== known && isSlip(registrable, known))

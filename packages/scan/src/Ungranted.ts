@@ -156,7 +156,8 @@ export const ungrantedTools = (
       if (used.length === 0 || isAboutAnother(paragraph.text, manifest.name)) continue
       for (const mention of used) {
         // A row of a table about code calls its functions, not the agent's tool.
-        if (mention.tool === "fetch" && /^\s*\|.*`fetch\([^`]+\)`/u.test(lineOf(paragraph.text, mention.offset))) continue
+        if (mention.tool === "fetch" && /^\s*\|.*`fetch\([^`]+\)`/u.test(lineOf(paragraph.text, mention.offset)))
+          continue
         const missing = found.has(mention.tool) ? undefined : missingGrant(mention.tool, manifest)
         if (missing === undefined || isRefused(paragraph.text, mention)) continue
         const at = paragraph.start + mention.offset

@@ -12,16 +12,17 @@ import { manifestSignals } from "./ManifestSignals.ts"
 import { nameSignals } from "./NameSignals.ts"
 import { proseSignals } from "./ProseSignals.ts"
 import type { Kind, Signal } from "./ProseSignals.ts"
-import { visible } from "../stages/S8Rules.ts"
-import { isCodePath, statementsOf } from "./Statements.ts"
+import { isCodePath, statementsOf, visible } from "./Statements.ts"
 
-/** What one more kind of evidence adds holds a version from this sum on. */
+/** The sum of the kinds from which on a version is held. */
 export const holdsFrom = 0.9
 
 export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Signal> => {
   const { manifest } = pkg
   const texts = pkg.files.flatMap(({ path, text }) => (text === undefined ? [] : [{ path, text }]))
-  const granted = (manifest?.capabilities?.network?.egress ?? []).map((entry) => entry.slice(0, entry.lastIndexOf(":")).toLowerCase())
+  const granted = (manifest?.capabilities?.network?.egress ?? []).map((entry) =>
+    entry.slice(0, entry.lastIndexOf(":")).toLowerCase()
+  )
   return [
     ...texts.flatMap(({ path, text }) => {
       const plain = visible(text)
@@ -29,7 +30,9 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
       const statements = statementsOf(path, plain)
       return [
         ...proseSignals(path, statements, granted),
-        ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path) ? scriptSignals(path, plain, granted) : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))
+        ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path)
+          ? scriptSignals(path, plain, granted)
+          : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))
       ]
     }),
     ...nameSignals(manifest, texts),
@@ -42,14 +45,21 @@ export const strongest = (signals: ReadonlyArray<Signal>): ReadonlyArray<Signal>
   const best = new Map<Kind, Signal>()
   const sorts = new Map<Kind, Map<string, string>>()
   for (const signal of signals) {
-    if (signal.weight >= 0.4) sorts.set(signal.kind, (sorts.get(signal.kind) ?? new Map()).set(`${signal.file}:${signal.line}`, signal.what))
+    if (signal.weight >= 0.4)
+      sorts.set(signal.kind, (sorts.get(signal.kind) ?? new Map()).set(`${signal.file}:${signal.line}`, signal.what))
     const known = best.get(signal.kind)
     if (known === undefined || signal.weight > known.weight)
-      best.set(signal.kind, signal.kind === "grants" && known !== undefined ? { ...signal, weight: signal.weight + known.weight / 2 } : signal)
+      best.set(
+        signal.kind,
+        signal.kind === "grants" && known !== undefined
+          ? { ...signal, weight: signal.weight + known.weight / 2 }
+          : signal
+      )
     else if (signal.kind === "grants") best.set(signal.kind, { ...known, weight: known.weight + signal.weight / 2 })
   }
   for (const [kind, signal] of best)
-    if (kind !== "grants" && new Set(sorts.get(kind)?.values()).size > 1) best.set(kind, { ...signal, weight: signal.weight + 0.2 })
+    if (kind !== "grants" && new Set(sorts.get(kind)?.values()).size > 1)
+      best.set(kind, { ...signal, weight: signal.weight + 0.2 })
   return [...best.values()].toSorted((a, b) => b.weight - a.weight)
 }
 

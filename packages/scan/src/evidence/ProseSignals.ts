@@ -500,7 +500,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.6,
     what: "destroys what is not its own",
     pattern: of(
-      String.raw`\b(?:delete|erase|wipe|destroy|purge|terminate|drop|remove|empty|overwrite|close|cancel|reset|format|clear|nuke|shred|truncate|discard)\s+(?:(?:all|every|each|any|the|whole|entire|old|existing|remaining|other|its|their|your)\s+){1,3}(?:[\w'’-]+\s+){0,3}?(?:files?|documents?|backups?|dumps?|snapshots?|branches|releases|issues|repositor(?:y|ies)|databases?|tables?|schemas?|buckets?|instances?|volumes?|namespaces?|users?|accounts?|records?|home director(?:y|ies)|histor(?:y|ies)|versions?|clusters?|keys?|mailbox(?:es)?|folders?|data|disks?|sources?|calendar|contacts|photos?|invoices?|tags)\b`
+      String.raw`\b(?:delete|erase|wipe|destroy|purge|terminate|drop|remove|empty|overwrite|close|cancel|reset|format|clear|nuke|shred|truncate|discard)\s+(?:(?:the|of|its|your)\s+)?(?:(?:all|every|each|any|whole|entire|old|existing|remaining|other|their|both)\s+(?:(?:of\s+)?(?:the|its|your|their)\s+)?)(?:[\w'’-]+\s+){0,3}?(?:files?|documents?|backups?|dumps?|snapshots?|branches|releases|issues|repositor(?:y|ies)|databases?|tables?|schemas?|buckets?|instances?|volumes?|namespaces?|users?|accounts?|records?|home director(?:y|ies)|histor(?:y|ies)|versions?|clusters?|keys?|mailbox(?:es)?|folders?|data|disks?|sources?|calendar|contacts|photos?|invoices?|tags)\b`
     ),
     negatable: true
   },
@@ -518,79 +518,437 @@ const english: ReadonlyArray<ProseRule> = [
 /** The same senses in other languages; each pattern one kind of one language or of close ones. */
 const foreign: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegExp]> = [
   // German
-  ["conceal", 0.6, word(String.raw`(?:nicht|niemals|nie|ohne)\b.{0,60}(?:erwähn|mitteil|informier|verrat|verrät|offenleg|offenbar|gemeldet|melden|aufführ|aufgeführt|erfahr|merk(?:t|en)|bemerk|auftauch|hinweis)\S*|(?:erwähne|sage?|verrate|zeige|melde|berichte|nenne)\b.{0,70}(?:nicht|niemand\S*|kein\S*|nichts)|mit keinem wort|verschweig|stillschweigend|heimlich|unbemerkt|klammheimlich|bleibt unter uns|(?:spuren|verlauf|protokoll) (?:aus|zu)? ?(?:dem )?(?:verlauf|lösch)|muss (?:davon |das |es )?nicht(?:s)? (?:davon )?(?:wissen|erfahren|mitbekommen)|brauch\S* (?:davon |das )?nicht(?:s)? (?:zu )?(?:wissen|erfahren)|lösche [^.]{0,20}spuren`)],
-  ["no-consent", 0.5, word(String.raw`ohne (?:nachzufragen|rückfragen?|nachfragen?|zu fragen|bestätigung|zustimmung|einwilligung|genehmigung|erlaubnis|freigabe)|fragt? (?:dabei |vorher )?nicht nach|keine (?:bestätigung|rückfrage)|bestätige .{0,30}selbst`)],
-  ["authority", 0.8, word(String.raw`(?:vergiss|ignorier\S*|missacht\S*|verwirf|übergeh\S*|umgeh\S*|setz\S* dich .{0,20}über|halte dich nicht).{0,80}(?:anweisung|regel|vorgabe|richtlini|einschränkung|sicherheits|beschränk|systemprompt|betreiber)|(?:anweisungen|regeln|vorgaben|richtlinien).{0,60}(?:gelten nicht|sind (?:aufgehoben|ungültig|hinfällig|veraltet)|außer kraft)|(?:vorrang|steht) (?:vor|über) (?:allen|dem betreiber|dem system|den regeln)`)],
-  ["obey-data", 0.7, word(String.raw`(?:führe|befolge|folge|gehorche)\b.{0,30}(?:jede[nmrs]?|alle[nms]?|sämtliche[nr]?|was|den)\b.{0,60}(?:befehl|anweisung|anordnung|auftrag|steht|verlangt|enthält)\S*`)],
-  ["send", 0.6, word(String.raw`(?:sende?|schick\S*|übermittl\S*|übertrag\S*|lade?|leite?|kopiere?|veröffentliche?|maile?|poste?|melde?|hänge?|stelle?|gib)\b.{0,160}${place}`)],
-  ["disable-guard", 0.6, word(String.raw`(?:deaktivier\S*|schalte?\b.{0,60}\bab\b|désactiv\S*|desactiv\S*|deshabilit\S*|desativ\S*|disattiv\S*|uitschakel\S*|wyłącz\S*|отключи\S*|выключи\S*).{0,80}(?:antivir|firewall|pare-feu|cortafuegos|protokoll|logs?\b|journal|registr|prüf|verif|sicherheit|sécurité|seguridad|segurança|sicurezza|антивирус|журнал|проверк|защит|2FA|zwei-faktor)`)],
-  ["disable-guard", 0.6, of(String.raw`(?:关闭|禁用|停用)[^。]{0,16}(?:防火墙|杀毒|日志|审计|安全|验证)|(?:ファイアウォール|ウイルス対策|ログ|監査|検証)[^。]{0,12}(?:無効|停止|オフ)`)],
-  ["destroy", 0.6, word(String.raw`(?:lösch\S*|entfern\S*|vernichte\S*|supprim\S*|efface\S*|détrui\S*|borra\S*|elimin\S*|apag\S*|exclu[ai]\S*|cancell\S*|verwijder\S*|usuń|skasuj|удали\S*|сотри\S*|очисти\S*).{0,50}(?:alle[nrs]?|sämtliche|gesamte\S*|tou(?:s|tes|t)|todos?|todas?|tutt[ieo]|wszystk\S*|все|всю|backups?|sicherung\S*|sauvegardes?|copias de seguridad|cópias de segurança)(?![\p{L}])`)],
-  ["destroy", 0.6, of(String.raw`(?:删除|清空|格式化|销毁)[^。]{0,16}(?:所有|全部|整个|备份|数据库)|(?:すべて|全て|全)[^。]{0,16}(?:削除|消去)|모든[^.]{0,16}(?:삭제|제거)`)],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`(?:nicht|niemals|nie|ohne)\b.{0,60}(?:erwähn|mitteil|informier|verrat|verrät|offenleg|offenbar|gemeldet|melden|aufführ|aufgeführt|erfahr|merk(?:t|en)|bemerk|auftauch|hinweis)\S*|(?:erwähne|sage?|verrate|zeige|melde|berichte|nenne)\b.{0,70}(?:nicht|niemand\S*|kein\S*|nichts)|mit keinem wort|verschweig|stillschweigend|heimlich|unbemerkt|klammheimlich|bleibt unter uns|(?:spuren|verlauf|protokoll) (?:aus|zu)? ?(?:dem )?(?:verlauf|lösch)|muss (?:davon |das |es )?nicht(?:s)? (?:davon )?(?:wissen|erfahren|mitbekommen)|brauch\S* (?:davon |das )?nicht(?:s)? (?:zu )?(?:wissen|erfahren)|lösche [^.]{0,20}spuren`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(
+      String.raw`ohne (?:nachzufragen|rückfragen?|nachfragen?|zu fragen|bestätigung|zustimmung|einwilligung|genehmigung|erlaubnis|freigabe)|fragt? (?:dabei |vorher )?nicht nach|keine (?:bestätigung|rückfrage)|bestätige .{0,30}selbst`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:vergiss|ignorier\S*|missacht\S*|verwirf|übergeh\S*|umgeh\S*|setz\S* dich .{0,20}über|halte dich nicht).{0,80}(?:anweisung|regel|vorgabe|richtlini|einschränkung|sicherheits|beschränk|systemprompt|betreiber)|(?:anweisungen|regeln|vorgaben|richtlinien).{0,60}(?:gelten nicht|sind (?:aufgehoben|ungültig|hinfällig|veraltet)|außer kraft)|(?:vorrang|steht) (?:vor|über) (?:allen|dem betreiber|dem system|den regeln)`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    word(
+      String.raw`(?:führe|befolge|folge|gehorche)\b.{0,30}(?:jede[nmrs]?|alle[nms]?|sämtliche[nr]?|was|den)\b.{0,60}(?:befehl|anweisung|anordnung|auftrag|steht|verlangt|enthält)\S*`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    word(
+      String.raw`(?:sende?|schick\S*|übermittl\S*|übertrag\S*|lade?|leite?|kopiere?|veröffentliche?|maile?|poste?|melde?|hänge?|stelle?|gib)\b.{0,160}${place}`
+    )
+  ],
+  [
+    "disable-guard",
+    0.6,
+    word(
+      String.raw`(?:deaktivier\S*|schalte?\b.{0,60}\bab\b|désactiv\S*|desactiv\S*|deshabilit\S*|desativ\S*|disattiv\S*|uitschakel\S*|wyłącz\S*|отключи\S*|выключи\S*).{0,80}(?:antivir|firewall|pare-feu|cortafuegos|protokoll|logs?\b|journal|registr|prüf|verif|sicherheit|sécurité|seguridad|segurança|sicurezza|антивирус|журнал|проверк|защит|2FA|zwei-faktor)`
+    )
+  ],
+  [
+    "disable-guard",
+    0.6,
+    of(
+      String.raw`(?:关闭|禁用|停用)[^。]{0,16}(?:防火墙|杀毒|日志|审计|安全|验证)|(?:ファイアウォール|ウイルス対策|ログ|監査|検証)[^。]{0,12}(?:無効|停止|オフ)`
+    )
+  ],
+  [
+    "destroy",
+    0.6,
+    word(
+      String.raw`(?:lösch\S*|entfern\S*|vernichte\S*|supprim\S*|efface\S*|détrui\S*|borra\S*|elimin\S*|apag\S*|exclu[ai]\S*|cancell\S*|verwijder\S*|usuń|skasuj|удали\S*|сотри\S*|очисти\S*).{0,50}(?:alle[nrs]?|sämtliche|gesamte\S*|tou(?:s|tes|t)|todos?|todas?|tutt[ieo]|wszystk\S*|все|всю|backups?|sicherung\S*|sauvegardes?|copias de seguridad|cópias de segurança)(?![\p{L}])`
+    )
+  ],
+  [
+    "destroy",
+    0.6,
+    of(
+      String.raw`(?:删除|清空|格式化|销毁)[^。]{0,16}(?:所有|全部|整个|备份|数据库)|(?:すべて|全て|全)[^。]{0,16}(?:削除|消去)|모든[^.]{0,16}(?:삭제|제거)`
+    )
+  ],
   // French
-  ["conceal", 0.6, word(String.raw`n(?:e |['’]).{0,40}(?:parle\S*|mentionne\S*|signale\S*|montre\S*|indique\S*|révèle\S*|informe\S*|préviens|prévenez|avertis|évoque\S*|dis|dites|figure\S*).{0,30}(?:pas|rien|jamais|personne|que)(?![\p{L}])|à l['’]insu|sans (?:le |la |les |en |l['’])?(?:signaler|mentionner|prévenir|avertir|informer|dire|indiquer|faire apparaître)|discrètement|en silence|silencieusement|en cachette|en secret|n['’]a pas besoin de (?:le )?savoir|n['’]en (?:laisse|garde) aucune trace|aucune trace (?:dans|de)|n['’]en fais pas état|ne fais pas état|efface [^.]{0,20}traces|ne doit (?:pas|rien|jamais).{0,20}(?:savoir|apprendre|remarquer|voir)`)],
-  ["no-consent", 0.5, word(String.raw`sans (?:demander|confirmation|confirmer|poser de question|l['’]accord|accord|autorisation|attendre|validation|consulter)|n['’]attends? pas|ne demande[sz]? (?:pas|aucune|jamais)|valide[sz]? toi-même|(?:valide|accepte|confirme).{0,20}toi-même|aucune (?:confirmation|validation)`)],
-  ["authority", 0.8, word(String.raw`(?:oubli\S*|ignor\S*|néglig\S*|outrepass\S*|passe[sz]? outre|contourn\S*|fai(?:s|tes) abstraction|ne tiens pas compte|annul\S*).{0,80}(?:consignes?|instructions?|règles?|directives?|restrictions?|politiques?|exploitant|limites|garde-fous?|avertissements?)|(?:consignes|instructions|règles|directives).{0,60}(?:périmé|caduc|ne s['’]appliquent plus|n['’]ont plus|suspendu|annulé|levé)|(?:priment?|prévaut|l['’]emporte) sur`)],
-  ["obey-data", 0.7, word(String.raw`(?:exécut\S*|sui[st]|suivez|obéi\S*|appliqu\S*).{0,30}(?:tout\S*|chaque|n['’]importe|ce que|l(?:es|a|e) ).{0,60}(?:ordres?|commandes?|instructions?|consignes?|demand\S*|contien\S*|contenu\S*)`)],
-  ["send", 0.6, word(String.raw`(?:envoi\S*|envoy\S*|transmet\S*|transfèr\S*|transfér\S*|expédi\S*|télévers\S*|publi\S*|post[ez]\S*|copi\S*|communiqu\S*|adress\S*|dépos\S*).{0,160}${place}`)],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`n(?:e |['’]).{0,40}(?:parle\S*|mentionne\S*|signale\S*|montre\S*|indique\S*|révèle\S*|informe\S*|préviens|prévenez|avertis|évoque\S*|dis|dites|figure\S*).{0,30}(?:pas|rien|jamais|personne|que)(?![\p{L}])|à l['’]insu|sans (?:le |la |les |en |l['’])?(?:signaler|mentionner|prévenir|avertir|informer|dire|indiquer|faire apparaître)|discrètement|en silence|silencieusement|en cachette|en secret|n['’]a pas besoin de (?:le )?savoir|n['’]en (?:laisse|garde) aucune trace|aucune trace (?:dans|de)|n['’]en fais pas état|ne fais pas état|efface [^.]{0,20}traces|ne doit (?:pas|rien|jamais).{0,20}(?:savoir|apprendre|remarquer|voir)`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(
+      String.raw`sans (?:demander|confirmation|confirmer|poser de question|l['’]accord|accord|autorisation|attendre|validation|consulter)|n['’]attends? pas|ne demande[sz]? (?:pas|aucune|jamais)|valide[sz]? toi-même|(?:valide|accepte|confirme).{0,20}toi-même|aucune (?:confirmation|validation)`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:oubli\S*|ignor\S*|néglig\S*|outrepass\S*|passe[sz]? outre|contourn\S*|fai(?:s|tes) abstraction|ne tiens pas compte|annul\S*).{0,80}(?:consignes?|instructions?|règles?|directives?|restrictions?|politiques?|exploitant|limites|garde-fous?|avertissements?)|(?:consignes|instructions|règles|directives).{0,60}(?:périmé|caduc|ne s['’]appliquent plus|n['’]ont plus|suspendu|annulé|levé)|(?:priment?|prévaut|l['’]emporte) sur`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    word(
+      String.raw`(?:exécut\S*|sui[st]|suivez|obéi\S*|appliqu\S*).{0,30}(?:tout\S*|chaque|n['’]importe|ce que|l(?:es|a|e) ).{0,60}(?:ordres?|commandes?|instructions?|consignes?|demand\S*|contien\S*|contenu\S*)`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    word(
+      String.raw`(?:envoi\S*|envoy\S*|transmet\S*|transfèr\S*|transfér\S*|expédi\S*|télévers\S*|publi\S*|post[ez]\S*|copi\S*|communiqu\S*|adress\S*|dépos\S*).{0,160}${place}`
+    )
+  ],
   // Spanish, Portuguese, Italian
-  ["conceal", 0.6, word(String.raw`(?:no|nunca|sin|ni)\s+(?:se |lo |la |le |les |los )*(?:menciones?|mencionar\S*|digas?|decir\S*|informes?|informar\S*|avises?|avisar\S*|muestres?|mostrar\S*|reveles?|revelar\S*|incluyas?|comuniques?|reflejes?|indiques?|cuentes?|registres?|notificar\S*|notifiques?)(?![\p{L}])|sin que (?:el |la |los |nadie )?(?:\S+ )?(?:lo )?(?:vea|sepa|note|se entere|vean|sepan|perciba)|a escondidas|en silencio|discretamente|en secreto|no tiene por qué|sin dejar (?:rastro|constancia)|no se (?:dé|de) cuenta|borra [^.]{0,20}(?:rastro|huella|enviado)|no (?:tiene|necesita|debe)\S* (?:por qué )?(?:saber|enterarse|verlo)`)],
-  ["no-consent", 0.5, word(String.raw`sin (?:preguntar\S*|pedir\S*|confirmación|confirmar\S*|permiso|consultar\S*|autorización|esperar|aprobación)|no (?:pidas|esperes|preguntes|solicites|consultes|hace falta (?:preguntar|confirmar))`)],
-  ["authority", 0.8, word(String.raw`(?:ignor[ae]\S*|olvid[ae]\S*|descart[ae]\S*|desatiend\S*|desobedec\S*|pasa por alto|anul[ae]\S*|sáltate|omit[ae]\S*).{0,80}(?:instrucci|reglas?|normas?|restricci|políticas?|límites|operador|directri|advertenc|órdenes)|(?:instrucciones|reglas|normas|restricciones).{0,60}(?:ya no (?:valen|aplican|rigen)|no se aplican|quedan? (?:anulad|suspendid|sin efecto)|obsolet|caducad)`)],
-  ["obey-data", 0.7, word(String.raw`(?:ejecut[ae]\S*|sigue|sig[au]\S*|obedec\S*|cumpl[ea]\S*).{0,30}(?:cualquier|tod[oa]s?|cada|lo que|l[ao]s ).{0,60}(?:orden|órdenes|instrucci|comando|diga|pida|indique|conteng)\S*`)],
-  ["send", 0.6, word(String.raw`(?:env[ií][ae]\S*|manda\S*|sub[ea]\S*|transmit[ae]\S*|reenv[ií][ae]\S*|public[ae]\S*|copi[ae]\S*|remit[ae]\S*|adjunt[ae]\S*).{0,160}${place}`)],
-  ["conceal", 0.6, word(String.raw`(?:não|nunca|sem|nem)\s+(?:o |a |os |as |lhe |lhes |te |se )*(?:mencion\S*|dig[ao]\S*|dizer\S*|refer\S*|inform\S*|avis\S*|mostr\S*|revel\S*|inclu\S*|comuni\S*|registr\S*|regist\S*|indi[cq]\S*|cont[ea]r?\S*)|sem que (?:o |a |ninguém )?(?:\S+ )?(?:o )?(?:saiba|veja|perceba|note|saibam)|em segredo|discretamente|silenciosamente|às escondidas|sem deixar (?:rasto|rastro|registo)|não precisa\S* (?:de )?saber`)],
-  ["no-consent", 0.5, word(String.raw`sem (?:perguntar\S*|pedir\S*|confirmação|confirmar\S*|permissão|autorização|consultar\S*|esperar|aprovação)|não (?:peça\S*|pergunte\S*|espere\S*|aguarde\S*|solicite\S*|é (?:preciso|necessário) (?:perguntar|confirmar))`)],
-  ["authority", 0.8, word(String.raw`(?:ignor[ae]\S*|esque[cç]\S*|descart[ae]\S*|desconsider\S*|desobede\S*|contorn[ae]\S*).{0,80}(?:instruç|regras?|normas?|restriç|políticas?|limites|operador|diretriz|diretiv|avisos|ordens)|(?:instruções|regras|normas|restrições).{0,60}(?:já não (?:valem|se aplicam)|não se aplicam|deixam de|anulad|suspens|obsolet)`)],
-  ["obey-data", 0.7, word(String.raw`(?:execut[ae]\S*|sig[ua]\S*|obede[cç]\S*|cumpr[ae]\S*).{0,30}(?:qualquer|tod[oa]s?|cada|o que|[ao]s ).{0,60}(?:ordem|ordens|instruç|comando|diga|diz|peça|pede|contenha)\S*`)],
-  ["send", 0.6, word(String.raw`(?:envi[ae]\S*|mand[ae]\S*|public[ae]\S*|publique\S*|transmit[ae]\S*|carreg[ae]\S*|carregue\S*|reencaminh\S*|encaminh\S*|copi[ae]\S*|partilh\S*|compartilh\S*|anex[ae]\S*).{0,160}${place}`)],
-  ["conceal", 0.6, word(String.raw`(?:non|mai|senza|né)\s+(?:lo |la |gli |le |ne |li |far\S* )*(?:menzion\S*|dir\S*|dica|inform\S*|avvis\S*|mostr\S*|rivel\S*|segnal\S*|includ\S*|parl\S*|parola|comunic\S*|riport\S*|elenc\S*)|all['’]insaputa|di nascosto|in silenzio|silenziosamente|in segreto|senza che (?:l['’]|il |la |nessuno )?\S* ?(?:se ne accorga|lo sappia|veda)|non (?:deve|occorre|serve) (?:che )?\S* ?(?:saper|sappia)`)],
-  ["no-consent", 0.5, word(String.raw`senza (?:chieder\S*|conferma|permesso|autorizzazione|avvisar\S*|attendere|consenso|approvazione|domand\S*)|non (?:chieder\S*|attender\S*|aspettar\S*)`)],
-  ["authority", 0.8, word(String.raw`(?:ignor[aie]\S*|dimentic\S*|scarta\S*|trascur\S*|disattend\S*|aggir[ai]\S*|bypass\S*).{0,80}(?:istruzion|regol[ae]|norme|restrizion|politic|limiti|operatore|direttiv|avvertenz)|(?:istruzioni|regole|norme|restrizioni).{0,60}(?:non valgono|non si applicano|sospes|annullat|decadut|superat)`)],
-  ["obey-data", 0.7, word(String.raw`(?:esegu\S*|segu[ai]\S*|obbedi\S*).{0,30}(?:qualsiasi|ogni|tutt[eio]|ciò che|quello che).{0,60}(?:ordin|istruzion|comand|dice|chied|contien)\S*`)],
-  ["send", 0.6, word(String.raw`(?:invi[ao]\S*|manda\S*|carica\S*|trasmett\S*|inoltr\S*|pubblic\S*|copi[ao]\S*|spedi\S*|allega\S*).{0,160}${place}`)],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`(?:no|nunca|sin|ni)\s+(?:se |lo |la |le |les |los )*(?:menciones?|mencionar\S*|digas?|decir\S*|informes?|informar\S*|avises?|avisar\S*|muestres?|mostrar\S*|reveles?|revelar\S*|incluyas?|comuniques?|reflejes?|indiques?|cuentes?|registres?|notificar\S*|notifiques?)(?![\p{L}])|sin que (?:el |la |los |nadie )?(?:\S+ )?(?:lo )?(?:vea|sepa|note|se entere|vean|sepan|perciba)|a escondidas|en silencio|discretamente|en secreto|no tiene por qué|sin dejar (?:rastro|constancia)|no se (?:dé|de) cuenta|borra [^.]{0,20}(?:rastro|huella|enviado)|no (?:tiene|necesita|debe)\S* (?:por qué )?(?:saber|enterarse|verlo)`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(
+      String.raw`sin (?:preguntar\S*|pedir\S*|confirmación|confirmar\S*|permiso|consultar\S*|autorización|esperar|aprobación)|no (?:pidas|esperes|preguntes|solicites|consultes|hace falta (?:preguntar|confirmar))`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:ignor[ae]\S*|olvid[ae]\S*|descart[ae]\S*|desatiend\S*|desobedec\S*|pasa por alto|anul[ae]\S*|sáltate|omit[ae]\S*).{0,80}(?:instrucci|reglas?|normas?|restricci|políticas?|límites|operador|directri|advertenc|órdenes)|(?:instrucciones|reglas|normas|restricciones).{0,60}(?:ya no (?:valen|aplican|rigen)|no se aplican|quedan? (?:anulad|suspendid|sin efecto)|obsolet|caducad)`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    word(
+      String.raw`(?:ejecut[ae]\S*|sigue|sig[au]\S*|obedec\S*|cumpl[ea]\S*).{0,30}(?:cualquier|tod[oa]s?|cada|lo que|l[ao]s ).{0,60}(?:orden|órdenes|instrucci|comando|diga|pida|indique|conteng)\S*`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    word(
+      String.raw`(?:env[ií][ae]\S*|manda\S*|sub[ea]\S*|transmit[ae]\S*|reenv[ií][ae]\S*|public[ae]\S*|copi[ae]\S*|remit[ae]\S*|adjunt[ae]\S*).{0,160}${place}`
+    )
+  ],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`(?:não|nunca|sem|nem)\s+(?:o |a |os |as |lhe |lhes |te |se )*(?:mencion\S*|dig[ao]\S*|dizer\S*|refer\S*|inform\S*|avis\S*|mostr\S*|revel\S*|inclu\S*|comuni\S*|registr\S*|regist\S*|indi[cq]\S*|cont[ea]r?\S*)|sem que (?:o |a |ninguém )?(?:\S+ )?(?:o )?(?:saiba|veja|perceba|note|saibam)|em segredo|discretamente|silenciosamente|às escondidas|sem deixar (?:rasto|rastro|registo)|não precisa\S* (?:de )?saber`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(
+      String.raw`sem (?:perguntar\S*|pedir\S*|confirmação|confirmar\S*|permissão|autorização|consultar\S*|esperar|aprovação)|não (?:peça\S*|pergunte\S*|espere\S*|aguarde\S*|solicite\S*|é (?:preciso|necessário) (?:perguntar|confirmar))`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:ignor[ae]\S*|esque[cç]\S*|descart[ae]\S*|desconsider\S*|desobede\S*|contorn[ae]\S*).{0,80}(?:instruç|regras?|normas?|restriç|políticas?|limites|operador|diretriz|diretiv|avisos|ordens)|(?:instruções|regras|normas|restrições).{0,60}(?:já não (?:valem|se aplicam)|não se aplicam|deixam de|anulad|suspens|obsolet)`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    word(
+      String.raw`(?:execut[ae]\S*|sig[ua]\S*|obede[cç]\S*|cumpr[ae]\S*).{0,30}(?:qualquer|tod[oa]s?|cada|o que|[ao]s ).{0,60}(?:ordem|ordens|instruç|comando|diga|diz|peça|pede|contenha)\S*`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    word(
+      String.raw`(?:envi[ae]\S*|mand[ae]\S*|public[ae]\S*|publique\S*|transmit[ae]\S*|carreg[ae]\S*|carregue\S*|reencaminh\S*|encaminh\S*|copi[ae]\S*|partilh\S*|compartilh\S*|anex[ae]\S*).{0,160}${place}`
+    )
+  ],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`(?:non|mai|senza|né)\s+(?:lo |la |gli |le |ne |li |far\S* )*(?:menzion\S*|dir\S*|dica|inform\S*|avvis\S*|mostr\S*|rivel\S*|segnal\S*|includ\S*|parl\S*|parola|comunic\S*|riport\S*|elenc\S*)|all['’]insaputa|di nascosto|in silenzio|silenziosamente|in segreto|senza che (?:l['’]|il |la |nessuno )?\S* ?(?:se ne accorga|lo sappia|veda)|non (?:deve|occorre|serve) (?:che )?\S* ?(?:saper|sappia)`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(
+      String.raw`senza (?:chieder\S*|conferma|permesso|autorizzazione|avvisar\S*|attendere|consenso|approvazione|domand\S*)|non (?:chieder\S*|attender\S*|aspettar\S*)`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:ignor[aie]\S*|dimentic\S*|scarta\S*|trascur\S*|disattend\S*|aggir[ai]\S*|bypass\S*).{0,80}(?:istruzion|regol[ae]|norme|restrizion|politic|limiti|operatore|direttiv|avvertenz)|(?:istruzioni|regole|norme|restrizioni).{0,60}(?:non valgono|non si applicano|sospes|annullat|decadut|superat)`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    word(
+      String.raw`(?:esegu\S*|segu[ai]\S*|obbedi\S*).{0,30}(?:qualsiasi|ogni|tutt[eio]|ciò che|quello che).{0,60}(?:ordin|istruzion|comand|dice|chied|contien)\S*`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    word(
+      String.raw`(?:invi[ao]\S*|manda\S*|carica\S*|trasmett\S*|inoltr\S*|pubblic\S*|copi[ao]\S*|spedi\S*|allega\S*).{0,160}${place}`
+    )
+  ],
   // Dutch, Polish, Swedish, Turkish
-  ["conceal", 0.6, word(String.raw`(?:niet|nooit|zonder)\b.{0,40}(?:vermeld|noemen|vertel|melden|te tonen|informer|te zeggen|laten zien|laten weten)\S*|(?:vermeld|noem|vertel|meld|zeg|toon)\b.{0,50}(?:niet|niets|niemand|geen)|stilletjes|heimelijk|ongemerkt|stiekem|hoeft (?:dit |dat |het )?niet te weten`)],
-  ["no-consent", 0.5, word(String.raw`zonder (?:te vragen|toestemming|bevestiging|overleg|navraag|goedkeuring)|vraag niet (?:om|eerst|naar)`)],
-  ["authority", 0.8, word(String.raw`(?:negeer|vergeet|omzeil|sla).{0,80}(?:instructies?|regels|richtlijn|beperking|beleid|waarschuwing)`)],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`(?:niet|nooit|zonder)\b.{0,40}(?:vermeld|noemen|vertel|melden|te tonen|informer|te zeggen|laten zien|laten weten)\S*|(?:vermeld|noem|vertel|meld|zeg|toon)\b.{0,50}(?:niet|niets|niemand|geen)|stilletjes|heimelijk|ongemerkt|stiekem|hoeft (?:dit |dat |het )?niet te weten`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(
+      String.raw`zonder (?:te vragen|toestemming|bevestiging|overleg|navraag|goedkeuring)|vraag niet (?:om|eerst|naar)`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:negeer|vergeet|omzeil|sla).{0,80}(?:instructies?|regels|richtlijn|beperking|beleid|waarschuwing)`
+    )
+  ],
   ["send", 0.6, word(String.raw`(?:stuur|verzend|upload|verstuur|plaats|kopieer|mail|deel)\b.{0,160}${place}`)],
-  ["conceal", 0.6, word(String.raw`(?:nie|nigdy|bez)\s+(?:\S+\s+)?(?:wspominaj|wspominania|mów|informuj|informowania|pokazuj|ujawniaj|zgłaszaj|umieszczaj|wiedzy|powiadamiaj|powiadamiania)\S*|po cichu|potajemnie|w tajemnicy|niezauważalnie|nie musi (?:o tym )?wiedzieć`)],
-  ["no-consent", 0.5, word(String.raw`bez (?:pytania|potwierdzenia|zgody|zezwolenia|konsultacji|pozwolenia)|nie (?:pytaj|czekaj|proś)`)],
-  ["authority", 0.8, word(String.raw`(?:zignoruj|ignoruj|zapomnij|pomiń|odrzuć|obejdź).{0,80}(?:instrukcj|poleceni|polecenia|zasad|reguł|ogranicz|wytyczn|ostrzeż)`)],
-  ["obey-data", 0.7, word(String.raw`(?:wykon\S*|stosuj|przestrzegaj).{0,30}(?:każd\S*|wszystk\S*|co |cokolwiek).{0,60}(?:poleceni|instrukcj|rozkaz|zawier|napisan)\S*`)],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`(?:nie|nigdy|bez)\s+(?:\S+\s+)?(?:wspominaj|wspominania|mów|informuj|informowania|pokazuj|ujawniaj|zgłaszaj|umieszczaj|wiedzy|powiadamiaj|powiadamiania)\S*|po cichu|potajemnie|w tajemnicy|niezauważalnie|nie musi (?:o tym )?wiedzieć`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(String.raw`bez (?:pytania|potwierdzenia|zgody|zezwolenia|konsultacji|pozwolenia)|nie (?:pytaj|czekaj|proś)`)
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:zignoruj|ignoruj|zapomnij|pomiń|odrzuć|obejdź).{0,80}(?:instrukcj|poleceni|polecenia|zasad|reguł|ogranicz|wytyczn|ostrzeż)`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    word(
+      String.raw`(?:wykon\S*|stosuj|przestrzegaj).{0,30}(?:każd\S*|wszystk\S*|co |cokolwiek).{0,60}(?:poleceni|instrukcj|rozkaz|zawier|napisan)\S*`
+    )
+  ],
   ["send", 0.6, word(String.raw`(?:wyślij|prześlij|przekaż|opublikuj|skopiuj|wysyłaj|załaduj|dołącz).{0,160}${place}`)],
-  ["conceal", 0.6, word(String.raw`(?:inte|aldrig|utan)\s+(?:att )?(?:nämn|berätta|visa|rapportera|informera|avslöja|säg)\S*|(?:nämn|berätta|visa|rapportera) (?:det |detta )?(?:inte|aldrig)|i smyg|i hemlighet|i tysthet|(?:söyleme|bahsetme|bildirme|gösterme|belirtme|haber verme)\S*|gizlice|sessizce`)],
-  ["no-consent", 0.5, word(String.raw`utan (?:att fråga|bekräftelse|godkännande|tillåtelse)|fråga inte|(?:onay|izin)\s+(?:almadan|istemeden|beklemeden)|sormadan`)],
-  ["authority", 0.8, word(String.raw`(?:ignorera|glöm|strunta i|åsidosätt).{0,80}(?:instruktion|regler|riktlinj|begränsning)|(?:talimat|kural|kısıtlama)\S*.{0,40}(?:yok say|görmezden gel|unut|geçersiz)`)],
-  ["send", 0.6, word(String.raw`(?:skicka|ladda upp|vidarebefordra|publicera|kopiera|gönder|yükle|ilet)\S*.{0,160}${place}|${place}.{0,80}(?:gönder|yükle|ilet)`)],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`(?:inte|aldrig|utan)\s+(?:att )?(?:nämn|berätta|visa|rapportera|informera|avslöja|säg)\S*|(?:nämn|berätta|visa|rapportera) (?:det |detta )?(?:inte|aldrig)|i smyg|i hemlighet|i tysthet|(?:söyleme|bahsetme|bildirme|gösterme|belirtme|haber verme)\S*|gizlice|sessizce`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(
+      String.raw`utan (?:att fråga|bekräftelse|godkännande|tillåtelse)|fråga inte|(?:onay|izin)\s+(?:almadan|istemeden|beklemeden)|sormadan`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:ignorera|glöm|strunta i|åsidosätt).{0,80}(?:instruktion|regler|riktlinj|begränsning)|(?:talimat|kural|kısıtlama)\S*.{0,40}(?:yok say|görmezden gel|unut|geçersiz)`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    word(
+      String.raw`(?:skicka|ladda upp|vidarebefordra|publicera|kopiera|gönder|yükle|ilet)\S*.{0,160}${place}|${place}.{0,80}(?:gönder|yükle|ilet)`
+    )
+  ]
 ]
 const otherScripts: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegExp]> = [
   // Russian, Ukrainian
-  ["conceal", 0.6, word(String.raw`(?:не|никогда не|без)\s+(?:\S+\s+){0,3}?(?:упомина|упоминай|сообща|говор|рассказыва|показыва|раскрыва|информир|уведом|включа|отража|пиши|ведома|указыва)\S*|знать (?:об этом )?(?:не обязательно|не нужно|не надо|незачем)|тайно|незаметно|скрытно|молча|втайне|в секрете|не (?:должен|нужно|надо|обязательно) .{0,20}(?:знать|узнать)|згадуй|таємно|непомітно`)],
-  ["no-consent", 0.5, word(String.raw`без (?:запроса|подтвержден|согласи|разрешени|спрос|уточнен|одобрени)\S*|не (?:спрашива|запрашива|жди|дожида)\S*|не спрашивая`)],
-  ["authority", 0.8, word(String.raw`(?:игнориру|забуд|отбрось|не обращай|пренебре|обойди|отмени)\S*.{0,80}(?:инструкц|правил|указани|ограничен|политик|предупрежден|предписан)|(?:инструкции|правила|ограничения).{0,60}(?:не действуют|отменен|отменя|недействительн|утратили)`)],
-  ["obey-data", 0.7, word(String.raw`(?:выполня|исполня|следуй|выполни|исполни)\S*.{0,30}(?:люб|все|кажд|вс[её], что)\S*.{0,60}(?:команд|инструкц|указан|приказ|распоряжен|написан|содержи)`)],
-  ["send", 0.6, word(String.raw`(?:отправ|перешли|пересыла|загрузи|выложи|передай|передава|скопируй|опублику|пошли|высыла)\S*.{0,160}${place}|${place}.{0,60}отправ`)],
+  [
+    "conceal",
+    0.6,
+    word(
+      String.raw`(?:не|никогда не|без)\s+(?:\S+\s+){0,3}?(?:упомина|упоминай|сообща|говор|рассказыва|показыва|раскрыва|информир|уведом|включа|отража|пиши|ведома|указыва)\S*|знать (?:об этом )?(?:не обязательно|не нужно|не надо|незачем)|тайно|незаметно|скрытно|молча|втайне|в секрете|не (?:должен|нужно|надо|обязательно) .{0,20}(?:знать|узнать)|згадуй|таємно|непомітно`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    word(
+      String.raw`без (?:запроса|подтвержден|согласи|разрешени|спрос|уточнен|одобрени)\S*|не (?:спрашива|запрашива|жди|дожида)\S*|не спрашивая`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    word(
+      String.raw`(?:игнориру|забуд|отбрось|не обращай|пренебре|обойди|отмени)\S*.{0,80}(?:инструкц|правил|указани|ограничен|политик|предупрежден|предписан)|(?:инструкции|правила|ограничения).{0,60}(?:не действуют|отменен|отменя|недействительн|утратили)`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    word(
+      String.raw`(?:выполня|исполня|следуй|выполни|исполни)\S*.{0,30}(?:люб|все|кажд|вс[её], что)\S*.{0,60}(?:команд|инструкц|указан|приказ|распоряжен|написан|содержи)`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    word(
+      String.raw`(?:отправ|перешли|пересыла|загрузи|выложи|передай|передава|скопируй|опублику|пошли|высыла)\S*.{0,160}${place}|${place}.{0,60}отправ`
+    )
+  ],
   // Chinese, Japanese, Korean
-  ["conceal", 0.6, of(String.raw`(?:不要|不得|不可|请勿|切勿|勿|无需|不必|别|不能|无须|也不要)[^。，]{0,16}(?:提及|提到|告诉|告知|透露|显示|提示|报告|通知|记录|写入|列出|说明此|让[^。]{0,8}(?:知道|发现|察觉))|悄悄|偷偷|暗中|秘密地|隐瞒|静默|不让[^。]{0,8}(?:知道|发现)|不被(?:发现|察觉)|(?:不要|請勿|不得|無需)[^。，]{0,16}(?:告訴|告知|透露|顯示|報告|記錄)`)],
-  ["no-consent", 0.5, of(String.raw`(?:无需|不用|不必|无须|不要|未经|不需要|無需|跳过)[^。，]{0,12}(?:确认|同意|询问|征求|许可|批准|请示|確認|詢問)|直接执行|自动(?:批准|同意|确认)`)],
-  ["authority", 0.8, of(String.raw`(?:忽略|无视|忘记|抛弃|绕过|不理会|取代|覆盖|不再遵守|不必遵守|違反|忽視)[^。]{0,24}(?:指令|指示|规则|限制|要求|提示|政策|约束|規則|安全)|(?:指令|规则|限制)[^。]{0,16}(?:失效|作废|无效|不再适用)|优先于(?:系统|用户|所有)`)],
-  ["obey-data", 0.7, of(String.raw`(?:视为|当作|作为|都是)[^。]{0,16}(?:命令|指令)|(?:执行|遵循|服从)[^。]{0,12}(?:所有|任何|其中)[^。]{0,16}(?:命令|指令|内容)|必须(?:立即)?执行`)],
-  ["send", 0.6, of(String.raw`(?:发送|上传|提交|转发|发到|传到|传送|抄送|推送|复制|发布|回传|上報|發送|上傳)[^。]{0,80}${place}|${place}[^。]{0,40}(?:发送|上传|提交|转发|推送|發送)`)],
-  ["conceal", 0.6, of(String.raw`(?:明かさ|知らせ|伝え|言及し|報告し|記載し|触れ|表示し|通知し|見せ|漏らさ|言わ|書か|含め|載せ|残さ|悟られ|気付かれ|気づかれ)(?:ない(?:で|こと|よう|。|、|$)|ず(?:に)?|てはならない|てはいけない|るな)|(?:報告|連絡|通知)(?:は|の必要は)?(?:不要|ない|なし)|こっそり|密かに|ひそかに|黙って|内緒|秘密裏|秘密に`)],
-  ["no-consent", 0.5, of(String.raw`(?:確認|許可|承認|同意|了承|断り)(?:を[^。]{0,8})?(?:せず|なし|不要|求めず|取らず|得ず|得ない|求めない|とらず|待たず)|聞かずに|尋ねず|自動(?:的に)?承認`)],
-  ["authority", 0.8, of(String.raw`(?:指示|規則|ルール|命令|制限|方針|プロンプト|ガイドライン|警告)[^。]{0,24}(?:無視|無効|忘れ|破棄|上書き|従わな|従わず|優先)|(?:無視|破棄)し[^。]{0,16}(?:指示|規則|ルール)`)],
-  ["obey-data", 0.7, of(String.raw`(?:内の|にある|に書かれた|に含まれる|の中の)(?:すべての)?(?:コマンド|命令|指示)[^。]{0,12}(?:実行|従)`)],
-  ["send", 0.6, of(String.raw`${place}[^。]{0,60}(?:送信|送付|アップロード|転送|投稿|送っ|送る|送り|登録|書き込)|(?:送信|アップロード|転送|投稿)[^。]{0,60}${place}`)],
-  ["conceal", 0.6, of(String.raw`(?:알리지|말하지|언급하지|보고하지|보여주지|밝히지|표시하지|기록하지|드러내지|포함하지|적지)\s*(?:마|말|않)|몰래|은밀|비밀로|모르게|눈치채지`)],
-  ["no-consent", 0.5, of(String.raw`(?:확인|동의|승인|허락|허가|질문)\s*(?:을|를|도)?\s*(?:없이|구하지|묻지|받지|거치지)|묻지\s*(?:말|않)`)],
+  [
+    "conceal",
+    0.6,
+    of(
+      String.raw`(?:不要|不得|不可|请勿|切勿|勿|无需|不必|别|不能|无须|也不要)[^。，]{0,16}(?:提及|提到|告诉|告知|透露|显示|提示|报告|通知|记录|写入|列出|说明此|让[^。]{0,8}(?:知道|发现|察觉))|悄悄|偷偷|暗中|秘密地|隐瞒|静默|不让[^。]{0,8}(?:知道|发现)|不被(?:发现|察觉)|(?:不要|請勿|不得|無需)[^。，]{0,16}(?:告訴|告知|透露|顯示|報告|記錄)`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    of(
+      String.raw`(?:无需|不用|不必|无须|不要|未经|不需要|無需|跳过)[^。，]{0,12}(?:确认|同意|询问|征求|许可|批准|请示|確認|詢問)|直接执行|自动(?:批准|同意|确认)`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    of(
+      String.raw`(?:忽略|无视|忘记|抛弃|绕过|不理会|取代|覆盖|不再遵守|不必遵守|違反|忽視)[^。]{0,24}(?:指令|指示|规则|限制|要求|提示|政策|约束|規則|安全)|(?:指令|规则|限制)[^。]{0,16}(?:失效|作废|无效|不再适用)|优先于(?:系统|用户|所有)`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    of(
+      String.raw`(?:视为|当作|作为|都是)[^。]{0,16}(?:命令|指令)|(?:执行|遵循|服从)[^。]{0,12}(?:所有|任何|其中)[^。]{0,16}(?:命令|指令|内容)|必须(?:立即)?执行`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    of(
+      String.raw`(?:发送|上传|提交|转发|发到|传到|传送|抄送|推送|复制|发布|回传|上報|發送|上傳)[^。]{0,80}${place}|${place}[^。]{0,40}(?:发送|上传|提交|转发|推送|發送)`
+    )
+  ],
+  [
+    "conceal",
+    0.6,
+    of(
+      String.raw`(?:明かさ|知らせ|伝え|言及し|報告し|記載し|触れ|表示し|通知し|見せ|漏らさ|言わ|書か|含め|載せ|残さ|悟られ|気付かれ|気づかれ)(?:ない(?:で|こと|よう|。|、|$)|ず(?:に)?|てはならない|てはいけない|るな)|(?:報告|連絡|通知)(?:は|の必要は)?(?:不要|ない|なし)|こっそり|密かに|ひそかに|黙って|内緒|秘密裏|秘密に`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    of(
+      String.raw`(?:確認|許可|承認|同意|了承|断り)(?:を[^。]{0,8})?(?:せず|なし|不要|求めず|取らず|得ず|得ない|求めない|とらず|待たず)|聞かずに|尋ねず|自動(?:的に)?承認`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    of(
+      String.raw`(?:指示|規則|ルール|命令|制限|方針|プロンプト|ガイドライン|警告)[^。]{0,24}(?:無視|無効|忘れ|破棄|上書き|従わな|従わず|優先)|(?:無視|破棄)し[^。]{0,16}(?:指示|規則|ルール)`
+    )
+  ],
+  [
+    "obey-data",
+    0.7,
+    of(
+      String.raw`(?:内の|にある|に書かれた|に含まれる|の中の)(?:すべての)?(?:コマンド|命令|指示)[^。]{0,12}(?:実行|従)`
+    )
+  ],
+  [
+    "send",
+    0.6,
+    of(
+      String.raw`${place}[^。]{0,60}(?:送信|送付|アップロード|転送|投稿|送っ|送る|送り|登録|書き込)|(?:送信|アップロード|転送|投稿)[^。]{0,60}${place}`
+    )
+  ],
+  [
+    "conceal",
+    0.6,
+    of(
+      String.raw`(?:알리지|말하지|언급하지|보고하지|보여주지|밝히지|표시하지|기록하지|드러내지|포함하지|적지)\s*(?:마|말|않)|몰래|은밀|비밀로|모르게|눈치채지`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    of(
+      String.raw`(?:확인|동의|승인|허락|허가|질문)\s*(?:을|를|도)?\s*(?:없이|구하지|묻지|받지|거치지)|묻지\s*(?:말|않)`
+    )
+  ],
   ["authority", 0.8, of(String.raw`(?:지시|규칙|지침|명령|제한|정책|경고).{0,20}(?:무시|잊|무효|우회|따르지)`)],
   ["obey-data", 0.7, of(String.raw`(?:모든|어떤|적힌|포함된).{0,20}(?:명령|지시).{0,12}(?:실행|따르)`)],
   ["send", 0.6, of(String.raw`${place}.{0,60}(?:전송|보내|업로드|전달|게시)|(?:전송|업로드|게시).{0,60}${place}`)],
   // Arabic, Hindi
-  ["conceal", 0.6, of(String.raw`(?:لا|دون|بدون|من غير)\s+(?:أن\s+)?(?:تذكر|تخبر|تُخبر|تعلم|تُعلم|تظهر|تكشف|تبلغ|ذكر|إخبار|إبلاغ|إعلام|علم)\S*|سر[اًّ]|خفية|بصمت|मत बता|न बता|को पता न|बिना बता|चुपचाप|गुप्त रूप`)],
-  ["no-consent", 0.5, of(String.raw`(?:دون|بدون)\s+(?:سؤال|تأكيد|موافقة|إذن|طلب|استئذان|انتظار)|لا\s+تسأل|बिना (?:पूछे|अनुमति|पुष्टि|सहमति)|मत पूछ`)],
-  ["authority", 0.8, of(String.raw`(?:تجاهل|انس|تخط|ألغ)\S*.{0,60}(?:التعليمات|تعليمات|القواعد|القيود|السياسات|الأوامر)|(?:निर्देश|नियम)\S*[^.।]{0,30}(?:अनदेखा|भूल|नज़रअंदाज़)`)],
+  [
+    "conceal",
+    0.6,
+    of(
+      String.raw`(?:لا|دون|بدون|من غير)\s+(?:أن\s+)?(?:تذكر|تخبر|تُخبر|تعلم|تُعلم|تظهر|تكشف|تبلغ|ذكر|إخبار|إبلاغ|إعلام|علم)\S*|سر[اًّ]|خفية|بصمت|मत बता|न बता|को पता न|बिना बता|चुपचाप|गुप्त रूप`
+    )
+  ],
+  [
+    "no-consent",
+    0.5,
+    of(
+      String.raw`(?:دون|بدون)\s+(?:سؤال|تأكيد|موافقة|إذن|طلب|استئذان|انتظار)|لا\s+تسأل|बिना (?:पूछे|अनुमति|पुष्टि|सहमति)|मत पूछ`
+    )
+  ],
+  [
+    "authority",
+    0.8,
+    of(
+      String.raw`(?:تجاهل|انس|تخط|ألغ)\S*.{0,60}(?:التعليمات|تعليمات|القواعد|القيود|السياسات|الأوامر)|(?:निर्देश|नियम)\S*[^.।]{0,30}(?:अनदेखा|भूल|नज़रअंदाज़)`
+    )
+  ],
   ["send", 0.6, of(String.raw`(?:أرسل|ارسل|إرسال|ارفع|انشر|انسخ).{0,120}${place}|${place}[^.।]{0,60}(?:भेज|अपलोड)`)]
 ]
 
@@ -622,13 +980,15 @@ const turned =
   /\b(?:never|not|don['’]?t|doesn['’]?t|isn['’]?t|aren['’]?t|won['’]?t|can['’]?t|cannot|mustn['’]t|shouldn['’]t|no|nothing|nobody|neither|nor|refuse|unless|rather than|instead of|avoid|against|only (?:if|when|after|with)|nicht|nie|kein\w*|ne|pas|jamais|no|nunca|não|non|mai|niet|nie|inte|не|нельзя)\b[^.;:!?]{0,60}$/iu
 const turnedCjk = /(?:不要|不得|不可|请勿|切勿|勿|禁止|严禁)[^。，]{0,12}$/u
 /** That the operator or the person outranks the text is as it should be. */
-const rightOrder = /\b(?:operator|user|platform|system|organi[sz]ation|person)['’]?s?(?: \w+){0,3} (?:overrides?|takes? precedence|wins?|outranks?|prevails?|comes? first|supersedes?)/iu
+const rightOrder =
+  /\b(?:operator|user|platform|system|organi[sz]ation|person)['’]?s?(?: \w+){0,3} (?:overrides?|takes? precedence|wins?|outranks?|prevails?|comes? first|supersedes?)/iu
 
 /** The words of other languages for "this" and for the person; a name or a number that is kept secret is another matter. */
 const itself =
   /(?<![\p{L}])(?:davon|darüber|dies\p{L}*|das|es|hiervon|benutzer\p{L}*|nutzer\p{L}*|anwender\p{L}*|kunde\p{L}*|niemand\p{L}*|nichts|spuren|cela|ceci|ça|cette|en|utilisateur\p{L}*|personne|rien|client|esto|eso|ello|lo|nada|usuario\p{L}*|nadie|cliente|isto|isso|utilizador\p{L}*|usuário\p{L}*|ninguém|questo|ciò|ne|utente|nessuno|dirlo|dit|dat|het|gebruiker\p{L}*|tego|tym|użytkownik\p{L}*|nikomu|это|этом|этого|пользовател\p{L}*|никому|ничего|det|detta|användaren|bunu|kullanıcı\p{L}*)(?![\p{L}])|此|这|該|该|用户|用戶|これ|この|こと|利用者|ユーザー|이|사용자|هذا|ذلك|المستخدم|उपयोगकर्ता|यह|इस/iu
 
-const turnedAfter = /^[^.;:!?]{0,60}(?:\b(?:is|are|has|have) (?:never|no effect|not)\b|してはならない|しないで|しないこと|하지\s*(?:마|않))/iu
+const turnedAfter =
+  /^[^.;:!?]{0,60}(?:\b(?:is|are|has|have) (?:never|no effect|not)\b|してはならない|しないで|しないこと|하지\s*(?:마|않))/iu
 
 const isTurned = (text: string, at: number, end: number): boolean => {
   const before = text.slice(Math.max(0, at - 100), at)
@@ -664,20 +1024,24 @@ const matchesOf = (spoken: string): ReadonlyArray<Match> => {
 }
 
 /** Asks the person, so that an act is no surprise. */
-const asks = /\b(?:asks? (?:first|the user|whether|before|once|him|her|them)|after (?:a |an? explicit )?(?:yes|confirmation|approval|ok)|only after|confirm(?:s|ed)?\b|wait for|dry[- ]?run|show (?:the|it|them|which|counts|every|each)|with (?:the user['’]s )?(?:consent|permission)|if the user (?:wants|asks|agrees|says)|the user (?:decides|confirms|reads|types|installs|runs|pastes|has copied)|by the user|up to the user|print the command|you (?:yourself )?only (?:read|run commands that read))/iu
+const asks =
+  /\b(?:asks? (?:first|the user|whether|before|once|him|her|them)|after (?:a |an? explicit )?(?:yes|confirmation|approval|ok)|only after|confirm(?:s|ed)?\b|wait for|dry[- ]?run|show (?:the|it|them|which|counts|every|each)|with (?:the user['’]s )?(?:consent|permission)|if the user (?:wants|asks|agrees|says)|the user (?:decides|confirms|reads|types|installs|runs|pastes|has copied)|by the user|up to the user|print the command|you (?:yourself )?only (?:read|run commands that read))/iu
 
 /** What no manifest grants cannot be part of the task; a mailbox written out belongs to somebody. */
 const weightOfPlace = (said: string, weight: number, granted: ReadonlyArray<string>): number => {
   const url = /https?:\/\/([a-z0-9.-]{3,200})/iu.exec(said)?.[1].toLowerCase()
   if (url !== undefined)
-    return granted.some((name) => url === name || (name.startsWith("*.") && url.endsWith(name.slice(1)))) ? weight : Math.max(weight, 0.9)
+    return granted.some((name) => url === name || (name.startsWith("*.") && url.endsWith(name.slice(1))))
+      ? weight
+      : Math.max(weight, 0.9)
   return mailbox.test(said) ? Math.max(weight, 0.7) : weight
 }
 
 /** A word to people about whom to write to, or a reference. */
 const contact =
   /\b(?:contact|questions?|support|feedback|bugs?|issues?|maintain\w*|author|licen[sc]e|copyright|security report|vulnerabilit\w*|homepage|website|docs?|documentation|see|source|schema)\b/iu
-const mailbox = /(?<![\w/:@.])[\w.+-]{2,64}@(?!example\.(?:com|org|net)\b)[a-z0-9-]{2,63}(?:\.[a-z0-9-]{2,63}){0,4}\.[a-z]{2,12}\b(?!:)/iu
+const mailbox =
+  /(?<![\w/:@.])[\w.+-]{2,64}@(?!example\.(?:com|org|net)\b)[a-z0-9-]{2,63}(?:\.[a-z0-9-]{2,63}){0,4}\.[a-z]{2,12}\b(?!:)/iu
 const plainUrl = /(?<!\]\()https?:\/\/([a-z0-9-]+(?:\.[a-z0-9-]+)+)/iu
 
 /** An address in running text that no manifest grants: honest instructions hardly ever hold one. */
@@ -689,8 +1053,15 @@ const placeSignals = (
   if (isCode || isMention || contact.test(spoken)) return []
   const url = plainUrl.exec(spoken)
   const host = url?.[1].toLowerCase()
-  const isGranted = granted.some((name) => name === host || (name.startsWith("*.") && host?.endsWith(name.slice(1)) === true))
-  if (url && !isGranted && !/^(?:\d+\.){3}\d+$|^localhost/u.test(host ?? "") && !isTurned(spoken, url.index, url.index + url[0].length))
+  const isGranted = granted.some(
+    (name) => name === host || (name.startsWith("*.") && host?.endsWith(name.slice(1)) === true)
+  )
+  if (
+    url &&
+    !isGranted &&
+    !/^(?:\d+\.){3}\d+$|^localhost/u.test(host ?? "") &&
+    !isTurned(spoken, url.index, url.index + url[0].length)
+  )
     return [{ kind: "send", weight: 0.6, line, file, what: "names an address that the manifest does not grant" }]
   const mail = mailbox.exec(spoken)
   return mail &&
@@ -713,11 +1084,20 @@ export const proseSignals = (
     for (const { at, rule, said } of matchesOf(spoken)) {
       const { evenMentioned, isForeign, kind, weight, what } = rule
       let counted = weight
-      if (isForeign === true && kind === "conceal") counted = itself.test(spoken.slice(at, at + said.length + 30)) ? 0.7 : 0.35
+      if (isForeign === true && kind === "conceal")
+        counted = itself.test(spoken.slice(at, at + said.length + 30)) ? 0.7 : 0.35
       if (kind === "send") counted = weightOfPlace(said, weight, granted)
-      if (isMention && evenMentioned !== true) counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.6 : 0.4
+      if (isMention && evenMentioned !== true)
+        counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.6 : 0.4
       if (isCode) counted *= 0.8
-      if (asks.test(around) && kind !== "payment" && kind !== "conceal" && kind !== "false-report" && kind !== "authority") counted *= 0.4
+      if (
+        asks.test(around) &&
+        kind !== "payment" &&
+        kind !== "conceal" &&
+        kind !== "false-report" &&
+        kind !== "authority"
+      )
+        counted *= 0.4
       signals.push({ kind, weight: counted, line, file, what })
     }
   }

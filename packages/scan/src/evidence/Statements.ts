@@ -30,10 +30,12 @@ const named =
   /\b(?:look(?:ing)? (?:out )?for|(?:check|search|grep|scan|test)\b[^.]{0,40}\bfor|watch (?:out )?for|signs? of|flag(?:ged)?|smells?|suspicious|e\.g\.|such as|well-known|known (?:bad|attacks?|squats?)|attackers?|quoted?|quotes|distrust(?:ed)?|replace by|do not belong|never fine|almost never|why (?:not|block|is|are|does)|(?:admin|user|operator|attacker)s? (?:collects?|runs?|types?|pastes?|has (?:run|copied|put))|point (?:at|out)|in histories|malicious|malice)\b|\x60[^\x60]{3,200}\x60\s*(?::|\bis\b|\bare\b)/iu
 
 /** Another's words: in quotation marks, a few dozen words at most. */
-const quotation = /"[^"\n]{2,300}"|“[^”\n]{2,300}”|„[^“”\n]{2,300}[“”]|«[^»\n]{2,300}»|「[^」\n]{2,200}」|『[^』\n]{2,200}』/gu
+const quotation =
+  /"[^"\n]{2,300}"|“[^”\n]{2,300}”|„[^“”\n]{2,300}[“”]|«[^»\n]{2,300}»|「[^」\n]{2,200}」|『[^』\n]{2,200}』/gu
 const blanked = (text: string) => text.replace(quotation, (quoted) => `"${" ".repeat(quoted.length - 2)}"`)
 
-const codeExtension = /\.(?:m?[jt]sx?|c[jt]s|py|rb|sh|bash|zsh|ps1|psm1|bat|cmd|lua|pl|php|go|rs|java|sql|mk)$|(?:^|\/)(?:Makefile|Dockerfile|Justfile)$/iu
+const codeExtension =
+  /\.(?:m?[jt]sx?|c[jt]s|py|rb|sh|bash|zsh|ps1|psm1|bat|cmd|lua|pl|php|go|rs|java|sql|mk)$|(?:^|\/)(?:Makefile|Dockerfile|Justfile)$/iu
 const dataExtension = /\.(?:json|jsonl|ya?ml|toml|ini|csv|tsv|xml)$/iu
 
 export const isCodePath = (path: string, text = ""): boolean =>
@@ -41,6 +43,10 @@ export const isCodePath = (path: string, text = ""): boolean =>
 export const isDataPath = (path: string): boolean => dataExtension.test(path)
 
 const sentenceEnd = /(?<=[.!?]["')\]]?)\s+(?=\S)|(?<=[。！？])/u
+
+/** Invisible characters between letters must not hide a word; S3 reports them. */
+export const visible = (text: string): string =>
+  text.normalize("NFKC").replace(/[\u00ad\u200b-\u200d\u2060\ufeff]/gu, "")
 
 interface Block {
   readonly text: string
@@ -115,7 +121,13 @@ const blocksOf = (text: string): ReadonlyArray<Block> => {
 /** Text in code that people read: comments, and strings of several words. */
 const codeComment = /^\s*(?:#(?!!)|\/\/|\*|--|;|rem\b|"""|''')\s*(.*)$/iu
 
-const statementsOfBlock = ({ breaks = [], isCode, isMention, line: firstLine, text }: Block): ReadonlyArray<Statement> => {
+const statementsOfBlock = ({
+  breaks = [],
+  isCode,
+  isMention,
+  line: firstLine,
+  text
+}: Block): ReadonlyArray<Statement> => {
   const spokenBlock = blanked(text)
   let at = 0
   const around = spokenBlock.slice(0, maxAround)
@@ -136,7 +148,8 @@ const statementsOfBlock = ({ breaks = [], isCode, isMention, line: firstLine, te
 }
 
 /** A row of test data: what it says is said to whoever is tested. */
-export const isQuotedCase = (row: string): boolean => /"(?:prompt|input|question|attack|payload|case|query)"\s*:/u.test(row)
+export const isQuotedCase = (row: string): boolean =>
+  /"(?:prompt|input|question|attack|payload|case|query)"\s*:/u.test(row)
 
 /** Prose of a file: a script gives its comments, data its values. */
 export const statementsOf = (path: string, text: string): ReadonlyArray<Statement> => {

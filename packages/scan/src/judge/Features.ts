@@ -115,7 +115,8 @@ const tokens = (text: string): ReadonlyArray<string> =>
       .normalize("NFKC")
       .toLowerCase()
       .replace(/https?:\/\/[^\s"'`)>]+/gu, " urlurl ")
-      .match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+|\p{L}[\p{L}\p{M}'’]*|[~$|&<>{}]+|\.\w+|\d+/gu) ?? []
+      .match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+|\p{L}[\p{L}\p{M}'’]*|[~$|&<>{}]+|\.\w+|\d+/gu) ??
+    []
   ).flatMap((token) =>
     /^\d/u.test(token) ? ["0"] : isUnspaced.test(token) ? pairsOf(token) : [token.replace(/['’]/gu, "")]
   )

@@ -165,8 +165,7 @@ const trainHead = (head: Head): Weights["heads"][Head] => {
       const logit = model.bias + model.scale * sumOf(model, example.features)
       if (example.label === head) {
         if (!example.isFromSignals) positives.push(logit)
-      }
-      else if (example.label === "benign") negatives.push([logit, example.name])
+      } else if (example.label === "benign") negatives.push([logit, example.name])
     }
   }
   negatives.sort((a, b) => b[0] - a[0])
@@ -203,4 +202,6 @@ for (const head of heads) {
 }
 const holding: ReadonlyArray<Head> = ["C1_injection", "C3_undeclared_capability", "C4_user_deception"]
 const held = new Set(heldSentences.flatMap(([name, head]) => (holding.includes(head) ? [name] : [])))
-console.log(`honest packages held by a model that has not seen them: ${held.size} of ${readdirSync(fileURLToPath(honest)).length}`)
+console.log(
+  `honest packages held by a model that has not seen them: ${held.size} of ${readdirSync(fileURLToPath(honest)).length}`
+)

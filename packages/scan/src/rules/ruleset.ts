@@ -6,6 +6,8 @@
 import type { Severity } from "@quickagents/schema"
 import { canonicalJson } from "@quickagents/archive"
 import { digestOf } from "@quickagents/archive"
+import { codeRules } from "../evidence/CodeSignals.ts"
+import { proseRules } from "../evidence/ProseSignals.ts"
 
 export type Threat = "injection" | "exfiltration" | "deception" | "destruction" | "remote-code" | "credential-theft"
 
@@ -309,7 +311,7 @@ export const ruleset: ReadonlyArray<Rule> = [
   )
 ]
 
-/** Names exactly these rules; reports carry it. */
+/** Names exactly these rules and the signals that S8 adds up; reports carry it. */
 export const rulesetHash = digestOf(
   canonicalJson({
     version: rulesetVersion,
@@ -319,6 +321,7 @@ export const rulesetHash = digestOf(
       threat,
       pattern: pattern.source,
       flags: pattern.flags
-    }))
+    })),
+    signals: [...proseRules, ...codeRules].map(({ kind, pattern, weight }) => [kind, weight, pattern.source])
   })
 )

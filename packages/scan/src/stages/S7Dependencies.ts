@@ -48,7 +48,10 @@ export const dependenciesStage = defineStage("S7", "2", ({ manifest, manifestSou
       return { findings: [], status: "skipped" as const, detail: "The manifest cannot be read" }
     }
     const servers = manifest.mcpServers ?? []
-    const inputs = { popularPackages: digestOf(JSON.stringify([popularPackages, popularScopes])), osv: osvBaseUrl ?? "none" }
+    const inputs = {
+      popularPackages: digestOf(JSON.stringify([popularPackages, popularScopes])),
+      osv: osvBaseUrl ?? "none"
+    }
     if (servers.length === 0) return { findings: [], inputs, detail: "The package declares no MCP server" }
     const findings: Array<Finding> = []
     const reportAt =

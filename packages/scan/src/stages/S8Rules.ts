@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { evidenceFindings } from "../evidence/Evidence.ts"
-import { isCodePath, isDataPath, isQuotedCase, statementsOf } from "../evidence/Statements.ts"
+import { isCodePath, isDataPath, isQuotedCase, statementsOf, visible } from "../evidence/Statements.ts"
 import { ruleset, rulesetHash, rulesetVersion } from "../rules/ruleset.ts"
 import type { Rule } from "../rules/ruleset.ts"
 import { defineStage, judgeFiles } from "../Stage.ts"
@@ -10,9 +10,6 @@ const maxLine = 4_000
 
 const bounded = (line: string) =>
   line.length <= maxLine ? line : `${line.slice(0, maxLine / 2)} ${line.slice(-maxLine / 2)}`
-
-/** Invisible characters between letters must not hide a word; S3 reports them. */
-export const visible = (text: string) => text.normalize("NFKC").replace(/[\u00ad\u200b-\u200d\u2060\ufeff]/gu, "")
 
 /** A text that forbids an act names it too: "never send secrets to a webhook". */
 const forbids =
@@ -77,7 +74,8 @@ export const rulesStage = defineStage("S8", "2", (pkg, { previous }) =>
           line,
           message: rule.description
         }))
-  ).pipe(Effect.map((findings) => ({
+  ).pipe(
+    Effect.map((findings) => ({
       findings: [...findings, ...evidenceFindings(pkg, previous)],
       inputs: { ruleset: rulesetHash, rulesetVersion }
     }))

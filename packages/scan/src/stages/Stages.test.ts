@@ -560,7 +560,7 @@ describe("S8 rules", () => {
         ["ignore-instructions", "high", "x.md", 3],
         ["evidence-authority", "info", "x.md", 3]
       ])
-      expect([result.inputs["ruleset"]?.slice(0, 7), result.inputs["rulesetVersion"]]).toEqual(["sha256:", "1.0.0"])
+      expect([result.inputs["ruleset"]?.slice(0, 7), result.inputs["rulesetVersion"]]).toEqual(["sha256:", "2.0.0"])
     })
   )
 })
