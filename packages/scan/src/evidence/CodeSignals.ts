@@ -22,7 +22,7 @@ export const codeRules: ReadonlyArray<CodeRule> = [
     weight: 1,
     what: "deletes a home directory or a whole system",
     pattern:
-      /\brm\s+(?:-[\w-]+\s+){1,4}["']?(?:~|\$\{?HOME\}?|\/\*?)(?:\/?[.*[\]!]{0,8})?["']?(?:\s|$|\x60|;)|shutil\.rmtree\([^)\n]{0,80}expanduser|rmtree\(\s*(?:Path\.home|os\.path\.expanduser)|rmSync\([^)\n]{0,80}(?:homedir|process\.env\.HOME)/iu
+      /\brm\s+(?:-[\w-]+\s+){1,4}["']?(?:~|\$\{?HOME\}?|\/\*?)(?:\/?[.*[\]!]{0,8})?["']?(?:\s|$|\x60|;)|shutil\.rmtree\([^)\n]{0,80}expanduser|rmtree\(\s*(?:Path\.home|os\.path\.expanduser)|rmSync\([^)\n]{0,80}(?:homedir|process\.env\.HOME)|\bfind\s+["']?(?:\/|~|\$HOME)\S{0,40}\s[^\n]{0,160}-(?:delete\b|exec\s+(?:rm|shred))/iu
   },
   {
     kind: "destroy",
@@ -265,7 +265,7 @@ export const codeRules: ReadonlyArray<CodeRule> = [
 
 /** What belongs to the person or the machine and to no task. */
 const takes =
-  /\bdict\(\s*os\.environ|json\.dumps\([^)\n]{0,60}os\.environ\b(?!\[|\.get)|[:=(,]\s*process\.env\s*[,})]|JSON\.stringify\(\s*(?:\{[^}]{0,60})?process\.env\b(?!\.)|\benv:\s*process\.env\b|\b(?:printenv|env)\s*\||\$\(\s*(?:env|printenv)\s*\)|Get-ChildItem\s+env:|(?:~|\$HOME|\$\{HOME\}|expanduser\(|homedir\(\)|Path\.home\(\)|USERPROFILE)[^\n]{0,80}\.(?:ssh|aws|netrc|npmrc|pypirc|gnupg|kube|docker|git-credentials|ethereum|bitcoin|config\/(?:gh|gcloud|google-chrome|solana)|mozilla|electrum|bash_history|zsh_history)\b|['"]\.(?:npmrc|netrc|pypirc|git-credentials)['"]|\.aws\/credentials|id_rsa\b|id_ed25519\b|Login Data|cookies\.sqlite|["']Cookies["']|Local Storage\/leveldb|keystore|wallet\.dat|logins\.json|key4\.db|\/var\/run\/secrets\/kubernetes|169\.254\.169\.254|metadata\.google\.internal|security-credentials|\bxclip\b|\bpbpaste\b|Get-Clipboard|pyperclip\.paste|\/etc\/(?:shadow|passwd)\b|cat\s+[^\n|]{0,60}\.env\b|open\(\s*['"][^'"\n]{0,40}\.env['"]|readFileSync\([^)\n]{0,60}\.env['"]|aws_secret_access_key|keyring\.get_password|find-generic-password|terraform\s+state\s+pull|kubectl\s+get\s+secrets?\b[^\n]{0,40}-o/iu
+  /(?:Path\.home\(\)|homedir\(\)|expanduser\([^)\n]{0,20}\)|\$HOME|~)[^\n]{0,40}\b(?:rglob|glob|walk|readdir)|\bfind\s+["']?(?:~|\$HOME|\/(?:home|Users))|\.(?:pem|kdbx|ovpn|p12|pfx|keychain)\b["']?\)|\bdict\(\s*os\.environ|json\.dumps\([^)\n]{0,60}os\.environ\b(?!\[|\.get)|[:=(,]\s*process\.env\s*[,})]|JSON\.stringify\(\s*(?:\{[^}]{0,60})?process\.env\b(?!\.)|\benv:\s*process\.env\b|\b(?:printenv|env)\s*\||\$\(\s*(?:env|printenv)\s*\)|Get-ChildItem\s+env:|(?:~|\$HOME|\$\{HOME\}|expanduser\(|homedir\(\)|Path\.home\(\)|USERPROFILE)[^\n]{0,80}\.(?:ssh|aws|netrc|npmrc|pypirc|gnupg|kube|docker|git-credentials|ethereum|bitcoin|config\/(?:gh|gcloud|google-chrome|solana)|mozilla|electrum|bash_history|zsh_history)\b|['"]\.(?:npmrc|netrc|pypirc|git-credentials)['"]|\.aws\/credentials|id_rsa\b|id_ed25519\b|Login Data|cookies\.sqlite|["']Cookies["']|Local Storage\/leveldb|keystore|wallet\.dat|logins\.json|key4\.db|\/var\/run\/secrets\/kubernetes|169\.254\.169\.254|metadata\.google\.internal|security-credentials|\bxclip\b|\bpbpaste\b|Get-Clipboard|pyperclip\.paste|\/etc\/(?:shadow|passwd)\b|cat\s+[^\n|]{0,60}\.env\b|open\(\s*['"][^'"\n]{0,40}\.env['"]|readFileSync\([^)\n]{0,60}\.env['"]|aws_secret_access_key|keyring\.get_password|find-generic-password|terraform\s+state\s+pull|kubectl\s+get\s+secrets?\b[^\n]{0,40}-o/iu
 /** A key file given to ssh as its key is used and not taken. */
 const usesKey = /(?:-i\s+|IdentityFile[= ]|-f\s+|--exclude\S*|known_hosts|ssh-keygen|\.pub\b)/u
 const sends =
@@ -348,6 +348,9 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
       file,
       what: "a script takes credentials or private files"
     })
+  // Alone it is what half of all scripts do; next to a host that no text names it is not.
+  if (sent !== undefined)
+    signals.push({ kind: "send", weight: 0.25, line: sent, file, what: "a script sends something" })
   if (taken !== undefined && sent !== undefined)
     signals.push({
       kind: "send",

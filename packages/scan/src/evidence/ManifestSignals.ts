@@ -29,7 +29,7 @@ const promises: ReadonlyArray<readonly [says: RegExp, breaks: (manifest: Manifes
   ],
   [
     /\b(?:read[- ]only|never (?:changes?|writes?|modif(?:y|ies)|edits?)|does not (?:change|write|modify)|only reads?|changes nothing)\b/iu,
-    ({ capabilities = {} }) => (capabilities.filesystem?.write ?? []).some((glob) => /^\*\*/u.test(glob)),
+    ({ capabilities = {} }) => (capabilities.filesystem?.write ?? []).some((glob) => glob.startsWith("**")),
     "the description promises to change nothing, and the manifest asks to write every file"
   ],
   [
@@ -67,7 +67,7 @@ export const manifestSignals = (
   const signals: Array<Signal> = []
   const add = (kind: Kind, weight: number, what: string) =>
     signals.push({ kind, weight, line: 1, file: manifestFile, what })
-  const { capabilities = {}, description = "", intake = [], mcpServers = [], secrets = [] } = manifest
+  const { capabilities = {}, description, intake = [], mcpServers = [], secrets = [] } = manifest
   const commands = capabilities.exec?.commands ?? []
   const hosts = (capabilities.network?.egress ?? []).map(hostOf)
   const texts = files
@@ -152,7 +152,11 @@ export const manifestSignals = (
       (capabilities.browser.typeSecrets === true && before.browser.typeSecrets !== true))
   const newTargets = (capabilities.targetHosts ?? []).filter((name) => !(before.targetHosts ?? []).includes(name))
   // What the texts name has been said; an honest new version explains what it is for.
-  const unsaid = (name: string) => !named(texts, name)
+  const prose = files
+    .filter(({ path }) => path !== manifestFile && /\.(?:md|markdown|txt)$/iu.test(path))
+    .map(({ text }) => text.slice(0, 400_000))
+    .join("\n")
+  const unsaid = (name: string) => !named(`${description}\n${prose}`, name)
   const widened =
     newHosts.filter((name) => unsaid(name.replace(/^\*\./u, ""))).length +
     newCommands.filter(unsaid).length +
@@ -173,6 +177,9 @@ export const manifestSignals = (
         `asks for more than ${previous.version} under an unchanged description`
       )
   }
+  const quietHosts = newHosts.filter((name) => unsaid(name.replace(/^\*\./u, "")))
+  if (quietHosts.length > 0 && previous.description === description)
+    add("grants", 0.7, `talks to a host that it did not talk to in ${previous.version}, and no text names it`)
   for (const server of mcpServers) {
     const former = previous.mcpServers.find(({ name }) => name === server.name)
     if (former === undefined) continue

@@ -49,7 +49,7 @@ const installed = (path: string, text: string): ReadonlyArray<{ ecosystem: Ecosy
           for (const [, list] of content.matchAll(pattern))
             for (const argument of list.split(/\s+/u)) {
               if (argument.startsWith("-") || argument.includes("://")) continue
-              if (/^[a-z]/u.test(argument) === false && !argument.startsWith("@")) break
+              if (!/^[a-z]/u.test(argument) && !argument.startsWith("@")) break
               if (ecosystem === "other")
                 for (const part of argument.split("/")) add(ecosystem, bareName(part.replace(/:.*$/u, "")))
               else add(ecosystem, bareName(argument))
@@ -118,7 +118,7 @@ export const nameSignals = (
     if (slips > maxNames) break
   }
   if (manifest === undefined) return signals
-  const { capabilities = {}, description = "", mcpServers = [], name } = manifest
+  const { capabilities = {}, description, mcpServers = [], name } = manifest
   const hosts = [
     ...(capabilities.network?.egress ?? []).map((entry) => entry.slice(0, entry.lastIndexOf(":"))),
     ...mcpServers.flatMap(({ url }) => (url !== undefined && URL.canParse(url) ? [new URL(url).hostname] : []))

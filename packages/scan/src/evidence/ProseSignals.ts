@@ -438,7 +438,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.5,
     what: "speaks to agents or reviewers aside from the text",
     pattern: of(
-      String.raw`(?:^|[\s(>*_])(?:for (?:the )?(?:AI|LLM|agents?|assistants?|language models?|models?|bots?) only|(?:AI|LLM|agent|agents|assistant|assistants|language model|model|bot|system)(?: note| only| instructions?)?\s*:\s|notes? (?:to|for) (?:the |any |all )?(?:[\w-]+ )?(?:language models?|LLMs?|AI|agents?|assistants?|security scanners?|scanners?|reviewers?|judges?|bots?)|(?:LLM|AI|automated) (?:judges?|reviewers?|scanners?)|hidden task|SYSTEM:|classify (?:this |it )?as (?:safe|benign|clean)|<IMPORTANT>|agents: also)`
+      String.raw`(?:^|[\s(>*_])(?:for (?:the )?(?:AI|LLM|agents?|assistants?|language models?|models?|bots?) only|(?:AI|LLM|agent|agents|assistant|assistants|language model|model|bot|system)(?: note| only| instructions?)?\s*:\s|notes? (?:to|for) (?:the |any |all )?(?:[\w-]+ )?(?:language models?|LLMs?|AI|agents?|assistants?|security scanners?|scanners?|reviewers?|judges?|bots?)|(?:LLM|AI|automated) (?:judges?|reviewers?|scanners?)|hidden task|(?:assistants?|agents?|models?|AIs?|LLMs?|bots?) (?:that|who|which) (?:read|process|see|open|parse|load|use)\w* th|SYSTEM:|classify (?:this |it )?as (?:safe|benign|clean)|<IMPORTANT>|agents: also)`
     )
   },
   {
@@ -1078,6 +1078,7 @@ export const proseSignals = (
   granted: ReadonlyArray<string>
 ): ReadonlyArray<Signal> => {
   const signals: Array<Signal> = []
+  const isAside = /(?:^|\/)(?:LICEN[CS]E|NOTICE|COPYING|AUTHORS)|\.(?:csv|tsv|json|jsonl|xml|svg)$/iu.test(file)
   for (const statement of statements) {
     const { around, isCode, isMention, line, spoken } = statement
     if (/\.(?:md|markdown|txt)$/iu.test(file)) signals.push(...placeSignals(file, statement, granted))
@@ -1089,6 +1090,8 @@ export const proseSignals = (
       if (kind === "send") counted = weightOfPlace(said, weight, granted)
       if (isMention && evenMentioned !== true)
         counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.6 : 0.4
+      // Nobody gives orders in a licence or a table.
+      if (isAside) counted *= 1.25
       if (isCode) counted *= 0.8
       if (
         asks.test(around) &&

@@ -149,7 +149,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "exfiltration",
     "high",
     "Code that posts the environment or credentials",
-    /\b(?:fetch|axios(?:\.post)?|requests\.(?:post|get|put)|urlopen|http\.request|XMLHttpRequest|sendBeacon)\b[^\n]{0,200}(?:process\.env\b(?![.[]['"]?[A-Z_]*(?:URL|HOST|API_BASE))|os\.environ\b(?!\.get|\[)|document\.cookie|localStorage)/u
+    /\b(?:fetch|axios(?:\.post)?|requests\.(?:post|get|put)|urlopen|http\.request|XMLHttpRequest|sendBeacon)\b[^\n]{0,200}(?:process\.env\b(?!\s*[.[])|os\.environ\b(?!\.get|\[)|document\.cookie|localStorage)/u
   ),
 
   prose(
