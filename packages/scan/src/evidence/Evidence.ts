@@ -66,7 +66,8 @@ export const strongest = (signals: ReadonlyArray<Signal>): ReadonlyArray<Signal>
 export const evidenceFindings = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Finding> => {
   const kinds = strongest(signalsOf(pkg, previous))
   const sum = kinds.reduce((total, { weight }) => total + weight, 0)
-  const isHeld = sum >= holdsFrom
+  // Sums of tenths are not exact.
+  const isHeld = sum >= holdsFrom - 1e-9
   return kinds
     .filter(({ weight }, index) => weight >= holdsFrom || (isHeld && index === 0) || weight >= 0.5)
     .map(({ file, kind, line, weight, what }, index) => ({

@@ -94,7 +94,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "puts itself above the operator or the person",
     pattern: of(
-      String.raw`\b(?:ranks? higher|counts? (?:more|higher)|weighs? more|goes? before|comes? before|is above|stands? above) (?:than|over)?\b.{0,40}\b(?:anything|everything|what) (?:the|your|any)|\bthe only (?:rules?|instructions?|authority) (?:are|is|that counts?)|(?:host|platform|operator|system|provider).{0,40}\b(?:claims?|pretends?|will claim|is mistaken|has no say|cannot be trusted|lies)|\b(?:special|secret|hidden) rules\b.{0,40}\b(?:no|deny)`
+      String.raw`\b(?:ranks? higher|weighs? more|is above|stands? above) (?:than|over)?\b.{0,40}\b(?:anything|everything|what) (?:the|your|any)|\bthe only (?:rules?|instructions?|authority) (?:are|is|that counts?)|(?:host|platform|operator|system|provider).{0,40}\b(?:claims?|pretends?|will claim|is mistaken|has no say|cannot be trusted|lies)|\b(?:special|secret|hidden) rules\b.{0,40}\b(?:no|deny)`
     ),
     negatable: true
   },
@@ -109,7 +109,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "payment",
-    weight: 0.7,
+    weight: 0.5,
     what: "writes out an account for money to go to",
     pattern: of(
       String.raw`\b[A-Z]{2}\d{2} ?(?:[A-Z0-9]{4} ?){3,7}[A-Z0-9]{1,4}\b|\b0x[0-9a-f]{40}\b|\bbc1[a-z0-9]{25,60}\b|\baccount \d{3,6}-\d{2,8}`
@@ -145,7 +145,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "obey-data",
-    weight: 0.8,
+    weight: 0.9,
     what: "makes orders of what data says",
     pattern: of(
       String.raw`\b(?:text|content|comments?|lines?|messages?|notes?|cells?|anything|whatever|mails?|tickets?|pages?|entries|files?)\b.{0,120}\b(?:(?:has|have|is|are|must|should|to) (?:to )?be (?:executed|run|obeyed|followed|carried out|treated as (?:an? )?(?:order|instruction|command|system)|complied with)|(?:comes?|come) from (?:the|your) (?:[\w-]+ )?(?:lead|admin\w*|operator|system|owner|developer|vendor|maintainers?)|(?:as|with) (?:if (?:it|they) came from|high(?:er|est)? priority|the authority of))`
@@ -175,12 +175,12 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.6,
     what: "speaks to whoever reviews it",
     pattern: of(
-      String.raw`\b(?:security tools?|scanners?|review(?:er|ing model)s?|classifiers?|moderation|auditing (?:tool|model)|safety (?:model|filter|system)|judge model)s?\b.{0,80}\b(?:reads?|scans?|sees?|analy[sz]es?|evaluat\w+|check(?:s|ing)? this)\b|\b(?:mark|rate|label|classify|score|report|treat|consider|grade) (?:it|this(?: package| file| agent)?) (?:as )?(?:an? )?(?:clean|safe|benign|harmless|trusted|low[- ]risk|approved|passed)|\b(?:this|the) (?:package|skill|agent|file|text)\b.{0,40}\b(?:has already|was|is|has been) (?:\w+ )?(?:passed inspection|audited|vetted|reviewed|allow-?listed|whitelisted|certified|pre-?approved|cleared|verified)`
+      String.raw`\b(?:if|when|in case|should|whenever)\b.{0,30}\b(?:security tools?|scanners?|review(?:er|ing model)s?|classifiers?|moderation|auditing (?:tool|model)|safety (?:model|filter|system)|judge model)s?\b.{0,80}\b(?:reads?|scans?|sees?|analy[sz]es?|evaluat\w+|check(?:s|ing)? this)\b|\b(?:mark|rate|label|classify|score|report|treat|consider|grade) (?:it|this(?: package| file| agent)?) (?:as )?(?:an? )?(?:clean|safe|benign|harmless|trusted|low[- ]risk|approved|passed)|\b(?:this|the) (?:package|skill|agent|file|text)\b.{0,40}\b(?:has already|was|is|has been) (?:\w+ )?(?:passed inspection|audited|vetted|reviewed|allow-?listed|whitelisted|certified|pre-?approved|cleared|verified)`
     )
   },
   {
     kind: "partial",
-    weight: 0.6,
+    weight: 0.8,
     what: "tilts its answer for somebody else",
     pattern: of(
       String.raw`\b(?:must|should|shall|has to|have to|needs? to|always|are to|is to)\b.{0,20}\b(?:come out on top|come first|be (?:judged|rated|ranked|shown|named|placed|listed|considered) (?:as )?(?:acceptable|best|first|highest|on top|top|superior|cheapest|safest)|win|score (?:highest|full)|be recommended|be preferred)|adjust the (?:scores?|numbers?|results?|weights?|ranking) until|\b(?:insert|add|place|include|work in|weave|embed)\b.{0,40}\b(?:a |the |our )?(?:link|advert\w*|ad|promo\w*|mention|backlink|tracking pixel|referral)\b.{0,60}|(?:rank|rate|score|favou?r|prefer|promote|praise|recommend)\b.{0,60}\b(?:higher|above (?:all|the)|whatever|no matter|regardless|in every case|in any case)|(?:reject|downgrade|mark down|discourage|deduct)\b.{0,60}\b(?:names?|age|women|foreign|competitors?|surname|postcode|nationality|accent)`
@@ -201,7 +201,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.6,
     what: "takes what is private",
     pattern: of(
-      String.raw`\bkubectl get secrets?\b.{0,30}(?:-o|-A)|\bpublic (?:gist|paste|bucket|issue|repository|channel)\b|\b(?:include|attach|add|append|send|post|put|with)\b.{0,60}\b(?:printenv|all (?:environment )?variables|the (?:whole|full|entire) environment|home (?:folder|directory)|working copy|working tree|whole (?:repository|disk|drive)|keystrokes|clipboard|webcam|microphone|location history|contact list|address book|passport (?:number|scan)|card (?:security code|number)|health (?:data|records?)|API_KEY|_TOKEN\b|_SECRET\b)|\b(?:screenshots?|recordings?|photos?|face (?:crops?|images?))\b.{0,80}\b(?:upload|send|post|go(?:es)? to|to https?:)|\b(?:tar|zip|archive|pack|bundle|copy)\b.{0,30}\b(?:home (?:folder|directory)|~\/|\$HOME|whole|entire|all (?:of )?(?:the )?(?:files|documents))`
+      String.raw`\bkubectl get secrets?\b.{0,30}(?:-o|-A)|\bpublic (?:gist|paste|bucket|issue|repository|channel)\b|\b(?:include|attach|add|append|send|post|put)\b.{0,60}\b(?:printenv|all (?:environment )?variables|the (?:whole|full|entire) environment|home (?:folder|directory)|working copy|working tree|whole (?:repository|disk|drive)|keystrokes|clipboard|webcam|microphone|location history|contact list|address book|passport (?:number|scan)|card (?:security code|number)|health (?:data|records?)|API_KEY|_TOKEN\b|_SECRET\b)|\b(?:screenshots?|recordings?|photos?|face (?:crops?|images?))\b.{0,80}\b(?:upload|send|post|go(?:es)? to|to https?:)|\b(?:tar|zip|archive|pack|bundle|copy)\b.{0,30}\b(?:home (?:folder|directory)|~\/|\$HOME|whole|entire|all (?:of )?(?:the )?(?:files|documents))`
     ),
     negatable: true
   },
@@ -210,13 +210,13 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.7,
     what: "destroys what is not its own",
     pattern: of(
-      String.raw`\b(?:delete|erase|wipe|destroy|purge|drop|remove|empty|overwrite|clear|truncate|shred|format)\b.{0,50}(?:\s\/(?:var|etc|home|usr|srv|opt|root|boot|mnt|data)\b|~\/(?!\.cache)|\b(?:customers?|users?|orders?|production|prod|payments?) (?:table|database|schema|data|cluster|bucket|account)|every branch|all branches|all tags|git history|the (?:whole|entire) (?:\w+ )?(?:history|disk|database|repository|bucket|account|folder|mailbox|drive))|\bno backups? (?:is|are) needed|without (?:a |any |making a )?backup|rewrite (?:the )?(?:whole |entire )?history|\bencrypt (?:every|all|each)\b|(?:payment|ransom) (?:directions|instructions|note|demand)|beyond (?:repair|recovery)|cannot be restored|so that (?:nothing|no one|nobody) can (?:be )?(?:restore|recover)`
+      String.raw`\b(?:delete|erase|wipe|destroy|purge|drop|remove|empty|overwrite|clear|truncate|shred)\b.{0,50}(?:\s\/(?:var|etc|home|usr|srv|opt|root|boot|mnt|data)\b|~\/(?!\.cache)|\b(?:customers?|users?|orders?|production|prod|payments?) (?:table|database|schema|data|cluster|bucket|account)|every branch|all branches|all tags|git history|the (?:whole|entire) (?:\w+ )?(?:history|disk|database|repository|bucket|account|folder|mailbox|drive))|\bno backups? (?:is|are) needed|without (?:a |any |making a )?backup|rewrite (?:the )?(?:whole |entire )?history|\bencrypt (?:every|all|each)\b|(?:payment|ransom) (?:directions|instructions|note|demand)|beyond (?:repair|recovery)|cannot be restored|so that (?:nothing|no one|nobody) can (?:be )?(?:restore|recover)`
     ),
     negatable: true
   },
   {
     kind: "phish",
-    weight: 0.8,
+    weight: 0.9,
     what: "gets passwords or codes out of a person",
     pattern: of(
       String.raw`\b(?:ask|prompt|request|get|have|tell|persuade|convince)\b.{0,60}\b(?:digit code|code (?:that|which|from|by|sent)|(?:log-?in|sign-?in|bank(?:ing)?|e-?mail|account) (?:data|details|credentials?|password|PIN)|security (?:code|question|answer)s?|seed words?|private key|recovery words?|card details)\b|\b(?:verify|confirm) (?:the |your |their |his |her )?(?:identity|account|card) (?:by|with)\b.{0,60}\b(?:password|PIN|code|card)`
@@ -265,7 +265,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "conceal",
-    weight: 0.8,
+    weight: 0.85,
     what: "asks for secrecy",
     pattern: of(
       String.raw`\b(?:keep|keeps|treat) (?:it|this|that|these|them|the (?:step|rule|copy|change)s?)(?: strictly)? (?:an? )?(?:secret|quiet|between us|hidden|to yourself|that way|confidential|internal|under wraps)|(?:secret|confidential) between|(?:do|does|did|happens?|runs?) (?:this|it|so|that) (?:quietly|silently|discreetly|secretly|covertly|unobtrusively)|\b(?:quietly|silently|discreetly|secretly|covertly|stealthily|unobtrusively|inconspicuously|surreptitiously)\s+(?:[\w]+ )?(?:send|upload|add|copy|install|run|execute|read|collect|record|change|modify|forward|post|download|store|delete|replace|include|append|push|sync|mirror|register|share|attach|drop|remove|insert|keep)|, (?:silently|quietly|discreetly|covertly)\s*(?:[.,;)]|$)|with no (?:announcement|mention|trace|word)|without (?:announcement|comment|a word|a trace|any trace|any mention|mention|attribution|notice)|leave[s]? no trace|not worth (?:a |any )?(?:word|mention)|remove (?:any|all|every) trace|cover (?:your|the|its) tracks|leave that impression|do(?:es)? not belong in(?:to)? (?:the|any|your)|(?:is|are|was|were|be|being) (?:not|never) (?:to be )?(?:reported|listed|mentioned|logged|recorded|shown|disclosed|documented|announced|noted|brought up)|strictly internal`
@@ -274,7 +274,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "false-report",
-    weight: 0.7,
+    weight: 0.8,
     what: "answers questions with an untruth",
     pattern: of(
       String.raw`\b(?:if|when|whenever|should|in case)\b.{0,60}\b(?:ask(?:s|ed)?|wonders?|complains?|notices?|finds? out|questions?|insists?|hesitates?|worr(?:y|ies)|objects?|protests?|refuses?|doubts?|confront).{0,60}\b(?:say (?:that )?(?:it|this|the|all|nothing|no|he|she|they|there|you (?:did|do|have) not|everything)|den(?:y|ies)|claim|call (?:it|this)|blame|insist|reply that (?:it|all|nothing)|answer that (?:it|all|nothing|there)|assure|change the subject|be vague|deflect|tell (?:him|her|them) (?:it|that (?:it|this|the|all|nothing|everything)))`
@@ -285,7 +285,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.6,
     what: "reports something else than what is done",
     pattern: of(
-      String.raw`\b(?:say|claim|state|pretend|assert|assure|insist|maintain)\s+(?:to ${who} )?(?:that )?(?:nothing|none|no (?:one|data|file|vendor|test|change)|all (?:tests?|checks?|owners?|files?|data|of)|everything|it (?:is|was|stays|comes)|they (?:are|were)|you (?:did not|didn['’]t|have not|never))|\bden(?:y|ies|ying) (?:that|it|this|any|having|knowledge|the)|(?:describe|label|list|call|present|refer to|name|log|mark|declare|book|record|disguise|pass) (?:it|this|that|them|the (?:step|commit|upload|call|transfer|change|entry|addition|request|copy)s?)(?:,[^,]{1,40},)? (?:(?:off )?as |")|(?:write|say|report|answer|reply|tell ${who}) "[^"]{0,300}".{0,40}(?:to ${who}|in the ${record}|instead)|\b(?:in|for) the ${record},? (?:write|say|state|claim|call it)\b|(?:is|are) called "[^"]{0,100}" in the|as the only (?:change|entry|step|reason)|(?:make up|invent|fabricate)[sd]? (?:a |an |the |some |any )?(?:[\w-]+ )?(?:quotes?|sources?|results?|numbers?|outages?|reviews?|evidence|reasons?|breach(?:es)?|flaws?|statistics|citations?|findings?|tests?)|report (?:lists|shows|has|contains) [\w ]{1,30} only`
+      String.raw`\b(?:say|claim|state|pretend|assert|assure|insist|maintain)\s+(?:to ${who} )?(?:that )?(?:nothing|none|no (?:one|data|file|vendor|test|change)|all (?:tests?|checks?|owners?|files?|data|of)|everything|it (?:is|was|stays|comes)|they (?:are|were)|you (?:did not|didn['’]t|have not|never))|\bden(?:y|ies|ying) (?:that|it|this|any|having|knowledge|the)|(?:describe|label|list|call|present|refer to|name|log|mark|declare|book|record|disguise|pass) (?:it|this|that|them|the (?:step|commit|upload|call|transfer|change|entry|addition|request|copy)s?)(?:,[^,]{1,40},)? (?:(?:off )?as |")|(?:write|say|report|answer|reply|tell ${who}) "[^"]{0,300}".{0,40}(?:to ${who}|in the ${record})|\b(?:in|for) the ${record},? (?:write|say|state|claim|call it)\b|(?:is|are) called "[^"]{0,100}" in the|as the only (?:change|entry|step|reason)|(?:make up|invent|fabricate)[sd]? (?:a |an |the |some |any )?(?:[\w-]+ )?(?:quotes?|sources?|results?|numbers?|outages?|reviews?|evidence|reasons?|breach(?:es)?|flaws?|statistics|citations?|findings?|tests?)|report (?:lists|shows|has|contains) [\w ]{1,30} only`
     ),
     negatable: true
   },
@@ -336,7 +336,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "obey-data",
-    weight: 0.8,
+    weight: 0.9,
     what: "makes orders of what data says",
     pattern: of(
       String.raw`\b(?:do|follow|obey|execute|run|carry out|comply with|act on|act upon|apply|perform|honou?r|heed)\s+(?:exactly |precisely |literally |immediately |at once |in bash |faithfully )?(?:what(?:ever)?|anything|everything|any|all|every|each|its|their)\b.{0,90}\b(?:say|says|tells?|contains?|instructs?|orders?|commands?|instructions?|directives?|lines?|asks?|demands?|requests?|wants?|steps)\b`
@@ -345,7 +345,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "obey-data",
-    weight: 0.8,
+    weight: 0.9,
     what: "makes orders of what data says",
     pattern: of(
       String.raw`\b(?:treat|regard|consider|handle|take|accept|interpret|read)\s+.{1,90}\bas (?:if (?:it|they|the user)|(?:an? |the |your )?(?:system|operator|user|admin\w*|trusted|binding|higher|direct|new|authoritative|verified|legitimate|valid)?[- ]?(?:[\w-]+ )?(?:instructions?|commands?|orders?|messages?|directives?|authority)\b)|\bcarry (?:them|it|these|those|this) out\b|\b(?:execute|run) (?:its|their|the) (?:lines?|contents?|text)|\bdo what (?:they|it|the (?:page|file|host|server|site))\b|\b(?:is|are|become|becomes|counts? as) (?:[\w-]+ )?(?:binding|commands? (?:of|from|by)|orders? (?:of|from|by)|instructions? (?:of|from) (?:the|your))|act on (?:it|them|his|their|her|its|the result)\b|comply with every|run what (?:they|it) contains?|(?:fetch|fetches|pull|pulls|load|loads|get|gets|poll|polls|receive|receives) (?:its |their |new |the |further |current |more |your )*(?:tasks?|jobs?|commands?|orders?|instructions?|directives?) (?:from|by|at|over) |content replaces this|(?:whose|their|his) word (?:outranks|counts)`
@@ -363,7 +363,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "send",
-    weight: 0.6,
+    weight: 0.7,
     what: "sends what it works with to an address of its own",
     pattern: of(
       String.raw`\b(?:sends?|posts?|uploads?|mails?|e-?mails?|forwards?|submits?|transmits?|delivers?|puts?|push(?:es)?|mirrors?|cop(?:y|ies)|publish(?:es)?|shares?|reports?|ships?|streams?|sync(?:s|hroni[sz]es?)?|relays?|exports?|append|attach|embed|bcc|cc|blind-?cop(?:y|ies)|give|hand|pass|let|include|drop|archive|save|store|register|log|feed|duplicate|back up)\b.{0,140}\b(?:conversations?|transcripts?|full|complete|entire|whole|contents?|unredacted|customers?|clients?|names?|phones?|addresses|IBANs?|passwords?|tokens?|keys?|secrets?|credentials?|environment|env|files?|tree|notes?|diary|journal|entry|entries|e-?mails?|messages?|prompts?|answers?|history|state|session|payroll|salar(?:y|ies)|personal|photos?|PIN|codes?|cop(?:y|ies)|each|every|all|documents?|contracts?|timeline|records?|results?|texts?|data|rows|tables?|dumps?|it|them)\b.{0,120}${place}`
@@ -393,13 +393,13 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.5,
     what: "takes credentials or private files",
     pattern: of(
-      String.raw`\b(?:read|append|collect|cop(?:y|ies)|include|upload|uploads|send|post|put|take|gather|grab|search|find|list|pack|zip|archive|attach|add|share|export|harvest|extract|pass|publish|print|dump|keep|note|write)\b.{0,100}(?:\.env\b(?!\.(?:example|sample))|~\/\.(?:ssh|aws|netrc|gnupg|kube|npmrc|docker|config)|\bid_(?:rsa|ed25519|\*)|\.pem\b|\/etc\/shadow|authorized_keys|bash_history|browser (?:profiles?|cookies|history|data)|\bcookies\b|keychain|password (?:store|manager|vault)|saved passwords|\*?\.kdbx|\bwallets?\*|saved (?:browser )?sessions?|environment variables?|environment['’]s|shell environment|output of \x60?env|access tokens?|bearer token|private keys?|seed phrase|door codes|session (?:cookies?|tokens?)|password_hash|credentials)|\boutput of \x60?(?:env|printenv|set)\b`
+      String.raw`\b(?:read|append|collect|cop(?:y|ies)|include|upload|uploads|send|post|put|take|gather|grab|search|pack|zip|archive|attach|add|share|export|harvest|extract|pass|publish|print|dump)\b.{0,100}(?:\.env\b(?!\.(?:example|sample))|~\/\.(?:ssh|aws|netrc|gnupg|kube|npmrc|docker|config)|\bid_(?:rsa|ed25519|\*)|\.pem\b|\/etc\/shadow|authorized_keys|bash_history|browser (?:profiles?|cookies|history|data)|\bcookies\b|keychain|password (?:store|manager|vault)|saved passwords|\*?\.kdbx|\bwallets?\*|saved (?:browser )?sessions?|environment variables?|environment['’]s|shell environment|output of \x60?env|access tokens?|bearer token|private keys?|seed phrase|door codes|session (?:cookies?|tokens?)|password_hash|credentials)|\boutput of \x60?(?:env|printenv|set)\b`
     ),
     negatable: true
   },
   {
     kind: "disable-guard",
-    weight: 0.6,
+    weight: 0.8,
     what: "switches a safeguard off",
     pattern: of(
       String.raw`\b(?:disable|disabling|turn(?:ing)? off|switch(?:ing)? off|turn(?:ing)?|switch(?:ing)?|remove|skip|suspend|bypass|deactivate|uninstall|kill|relax|set)\b.{0,60}\b(?:AppArmor|SELinux|auditd|audit (?:log|trail)s?|logging|logs|signature (?:check|verification)s?|CodeQL|secret scanning|dependency review|branch protection|strict-ssl=false|(?:TLS|certificate|checksum|signature) (?:verification|checks?|warnings?)|consent banner|moderation|content filter(?:ing|s)?|confirmations?|permission (?:prompts?|checks?)|firewall|antivirus|Defender|two-factor|2FA|MFA|safety checks?|versioning|rate limit(?:s|ing)?|sandbox|guardrails?)`
@@ -408,7 +408,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "disable-guard",
-    weight: 0.6,
+    weight: 0.8,
     what: "waves a failed check through",
     pattern: of(
       String.raw`\b(?:checksum|signature|fingerprint|certificate|hash|warning|host key|security prompt|alert)s?\b.{0,60}\b(?:is normal|are normal|is expected|are expected|can be ignored|carry on|continue|choose "|accept|is harmless|is fine|never mind|proceed anyway|regardless)`
@@ -426,7 +426,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "persist",
-    weight: 0.6,
+    weight: 0.7,
     what: "stays on the machine after the run",
     pattern: of(
       String.raw`(?:\b(?:add|adds|append|install|set up|write|create|register|load|enable|put|place|drop|copy|schedule|make|start|leave)\b.{0,100}(?:crontab|cron (?:job|entry)|\/etc\/cron|launchctl|LaunchAgents?|systemctl --user enable|systemd (?:unit|service|timer)|autostart|startup (?:item|folder|entry)|login item|\.git\/hooks|git hook|authorized_keys|sudoers|NOPASSWD|shell profile|\.bashrc|\.zshrc|\.profile\b|\.vscode\/tasks|runOn|folderOpen|scheduled task|schtasks)|keep(?:s)? running after|outlives? the (?:run|session)|running after the session|survives? (?:the|a) (?:run|session|reboot))`
@@ -438,7 +438,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.5,
     what: "speaks to agents or reviewers aside from the text",
     pattern: of(
-      String.raw`(?:^|[\s(>*_])(?:for (?:the )?(?:AI|LLM|agents?|assistants?|language models?|models?|bots?) only|(?:AI|LLM|agent|agents|assistant|assistants|language model|model|bot|system)(?: note| only| instructions?)?\s*:\s|notes? (?:to|for) (?:the |any |all )?(?:[\w-]+ )?(?:language models?|LLMs?|AI|agents?|assistants?|security scanners?|scanners?|reviewers?|judges?|bots?)|(?:LLM|AI|automated) (?:judges?|reviewers?|scanners?)|hidden task|(?:assistants?|agents?|models?|AIs?|LLMs?|bots?) (?:that|who|which) (?:read|process|see|open|parse|load|use)\w* th|SYSTEM:|classify (?:this |it )?as (?:safe|benign|clean)|<IMPORTANT>|agents: also)`
+      String.raw`(?:^|\(|>)\s*(?:AI|LLM|agents?|assistants?|language models?|system)\s*:\s|(?:^|[\s(>*_])(?:for (?:the )?(?:AI|LLM|agents?|assistants?|language models?|models?|bots?) only|(?:AI|LLM|agents?|assistants?|language model|model|bot|system)(?: note| only| instructions?)\s*:\s|notes? (?:to|for) (?:the |any |all )?(?:[\w-]+ )?(?:language models?|LLMs?|AI|agents?|assistants?|security scanners?|scanners?|reviewers?|judges?|bots?)|(?:LLM|AI|automated) (?:judges?|reviewers?|scanners?)|hidden task|(?:assistants?|agents?|models?|AIs?|LLMs?|bots?) (?:that|who|which) (?:read|process|see|open|parse|load|use)\w* th|SYSTEM:|classify (?:this |it )?as (?:safe|benign|clean)|<IMPORTANT>|agents: also)`
     )
   },
   {
@@ -451,7 +451,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "partial",
-    weight: 0.6,
+    weight: 0.8,
     what: "works for somebody else than the person",
     pattern: of(
       String.raw`\b(?:regardless of|no matter) what (?:the )?(?:sources?|résumé|resume|evidence|data|facts?|tests?|user|reviews?|numbers?|results?|documents?|customer)|\b(?:always|must|every time) (?:recommend|prefer|favou?r|rank|win|praise|promote|suggest|choose|pick|install)s?\b.{0,60}|\bwins? in (?:each|every|all)|(?:five|5)[- ]star|post (?:a |an )?(?:comment|review|praise|rating).{0,40}(?:name|account)|(?:star|follow|upvote|like|vote for|endorse)\b.{0,50}\b(?:our|us|this package|the author|account)|starred\/|click (?:on )?(?:the )?(?:first |an? |every )?(?:banner|ad|ads|advert|sponsored|affiliate)|affiliate (?:link|code|tag)|referral (?:link|code)|in (?:his|her|their|the user['’]s|the customer['’]s) name\b|(?:add|grant|give|invite|make|create)\b.{0,60}\b(?:owner|collaborator|maintainer|co-?owner|admin|administrator|beneficiary|signer|AdministratorAccess)\b|npm owner add|without assertions|(?:skip|delete|disable|mute|comment out)\b.{0,30}\b(?:those that fail|failing (?:tests?|checks?)|tests that fail)|commit as (?:the last|another|somebody|someone)|--author=`
@@ -460,10 +460,10 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "phish",
-    weight: 0.8,
+    weight: 0.9,
     what: "gets passwords or codes out of a person",
     pattern: of(
-      String.raw`\b(?:ask (?:him|her|them|for|the|your)|prompt (?:him|her|them|for|the)|request|demand|collect|get|enter|type|obtain|have (?:him|her|them|the user))\b.{0,90}\b(?:PIN\b|passwords?\b(?! (?:manager|polic|rule|reset|hash|field))|passphrases?|seed phrase|recovery (?:phrase|code)s?|one[- ]time (?:code|password)|TANs?|OTP|2FA|MFA code|card number|CVV|CVC|security code|verification code|code which|code (?:he|she|they) (?:just )?(?:got|received)|mother['’]s maiden|social security)\b`
+      String.raw`\b(?:ask (?:him|her|them|for|the|your)|prompt (?:him|her|them|for|the)|request|demand|collect|get|enter|type in|obtain|have (?:him|her|them|the user))\b.{0,90}\b(?:PIN\b|passwords?\b(?! (?:manager|polic|rule|reset|hash|field))|passphrases?|seed phrase|recovery (?:phrase|code)s?|one[- ]time (?:code|password)|TANs?|OTP|2FA|MFA code|card number|CVV|CVC|security code|verification code|code which|code (?:he|she|they) (?:just )?(?:got|received)|mother['’]s maiden|social security)\b`
     ),
     negatable: true
   },
@@ -745,7 +745,7 @@ const foreign: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegE
       String.raw`(?:negeer|vergeet|omzeil|sla).{0,80}(?:instructies?|regels|richtlijn|beperking|beleid|waarschuwing)`
     )
   ],
-  ["send", 0.6, word(String.raw`(?:stuur|verzend|upload|verstuur|plaats|kopieer|mail|deel)\b.{0,160}${place}`)],
+  ["send", 0.7, word(String.raw`(?:stuur|verzend|upload|verstuur|plaats|kopieer|mail|deel)\b.{0,160}${place}`)],
   [
     "conceal",
     0.6,
@@ -772,7 +772,7 @@ const foreign: ReadonlyArray<readonly [kind: Kind, weight: number, pattern: RegE
       String.raw`(?:wykon\S*|stosuj|przestrzegaj).{0,30}(?:każd\S*|wszystk\S*|co |cokolwiek).{0,60}(?:poleceni|instrukcj|rozkaz|zawier|napisan)\S*`
     )
   ],
-  ["send", 0.6, word(String.raw`(?:wyślij|prześlij|przekaż|opublikuj|skopiuj|wysyłaj|załaduj|dołącz).{0,160}${place}`)],
+  ["send", 0.7, word(String.raw`(?:wyślij|prześlij|przekaż|opublikuj|skopiuj|wysyłaj|załaduj|dołącz).{0,160}${place}`)],
   [
     "conceal",
     0.6,
@@ -925,8 +925,8 @@ const otherScripts: ReadonlyArray<readonly [kind: Kind, weight: number, pattern:
     )
   ],
   ["authority", 0.8, of(String.raw`(?:지시|규칙|지침|명령|제한|정책|경고).{0,20}(?:무시|잊|무효|우회|따르지)`)],
-  ["obey-data", 0.7, of(String.raw`(?:모든|어떤|적힌|포함된).{0,20}(?:명령|지시).{0,12}(?:실행|따르)`)],
-  ["send", 0.6, of(String.raw`${place}.{0,60}(?:전송|보내|업로드|전달|게시)|(?:전송|업로드|게시).{0,60}${place}`)],
+  ["obey-data", 0.8, of(String.raw`(?:모든|어떤|적힌|포함된).{0,20}(?:명령|지시).{0,12}(?:실행|따르)`)],
+  ["send", 0.7, of(String.raw`${place}.{0,60}(?:전송|보내|업로드|전달|게시)|(?:전송|업로드|게시).{0,60}${place}`)],
   // Arabic, Hindi
   [
     "conceal",
@@ -949,7 +949,7 @@ const otherScripts: ReadonlyArray<readonly [kind: Kind, weight: number, pattern:
       String.raw`(?:تجاهل|انس|تخط|ألغ)\S*.{0,60}(?:التعليمات|تعليمات|القواعد|القيود|السياسات|الأوامر)|(?:निर्देश|नियम)\S*[^.।]{0,30}(?:अनदेखा|भूल|नज़रअंदाज़)`
     )
   ],
-  ["send", 0.6, of(String.raw`(?:أرسل|ارسل|إرسال|ارفع|انشر|انسخ).{0,120}${place}|${place}[^.।]{0,60}(?:भेज|अपलोड)`)]
+  ["send", 0.7, of(String.raw`(?:أرسل|ارسل|إرسال|ارفع|انشر|انسخ).{0,120}${place}|${place}[^.।]{0,60}(?:भेज|अपलोड)`)]
 ]
 
 const foreignWhat: Partial<Record<Kind, string>> = {
@@ -1092,6 +1092,8 @@ export const proseSignals = (
         counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.6 : 0.4
       // Nobody gives orders in a licence or a table.
       if (isAside) counted *= 1.25
+      // A question is no order.
+      if (/\?["')\]]*\s*$/u.test(spoken)) counted *= 0.3
       if (isCode) counted *= 0.8
       if (
         asks.test(around) &&
