@@ -197,6 +197,7 @@ export const popularPackages = {
     "hardhat",
     "truffle",
     "solc",
+    "color",
     "colors",
     "faker",
     "event-stream",

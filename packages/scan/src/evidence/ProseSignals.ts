@@ -67,7 +67,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.9,
     what: "opens a door that should stay shut",
     pattern: of(
-      String.raw`\b(?:escape|break out of|get out of|circumvent|evade|work around|get around|get past)\b.{0,40}\b(?:sandbox|container|jail|isolation|chroot|allow-?list|egress|permissions?)\b|\bcluster-admin\b.{0,80}|\b(?:public|open) (?:load balancer|bucket|port)\b|\b0\.0\.0\.0\/0\b.{0,40}\b(?:allow|open)|\benable (?:the )?(?:macros|them)\b.{0,60}|click(?:ing)? through (?:the |any )?(?:warning|dialog)s?|\b(?:install|add|import|trust)\b.{0,40}\b(?:root )?(?:CA|certificate)s?\b.{0,40}\b(?:system|trust|browser|key ?chain)|delete the integrity|(?:certificate|TLS|SSL) (?:error|warning)s? (?:can|may|should|is|are)|add the tool to the allow|\b(?:approve|merge|sign)\b.{0,80}\bwithout (?:reading|review|looking|checking|opening)|dismiss (?:open |all )?(?:review )?comments`
+      String.raw`\b(?:escape|break out of|get out of|circumvent|evade|work around|get around|get past)\b.{0,40}\b(?:sandbox|container|jail|isolation|chroot|allow-?list|egress|permissions?)\b|\bcluster-admin\b.{0,80}|\b(?:public|open) (?:load balancer|bucket|port)\b|\b0\.0\.0\.0\/0\b.{0,40}\b(?:allow|open)|\benable (?:the )?macros\b.{0,60}|\bmacros\b.{0,40}\benable them|click(?:ing)? through (?:the |any )?(?:warning|dialog)s?|\b(?:install|add|import|trust)\b.{0,40}\b(?:root )?(?:CA|certificate)s?\b.{0,40}\b(?:system|trust|browser|key ?chain)|delete the integrity|(?:certificate|TLS|SSL) (?:error|warning)s? (?:can|may|should|is|are)|add the tool to the allow|\b(?:approve|merge|sign)\b.{0,80}\bwithout (?:reading|review|looking|checking|opening)|dismiss (?:open |all )?(?:review )?comments`
     ),
     negatable: true
   },
@@ -121,7 +121,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.9,
     what: "runs what it gets from an address",
     pattern: of(
-      String.raw`\b(?:fetch|download|get|load|retrieve|pull|grab|save|install)\b.{0,60}https?:\/\/[^\s]{4,200}.{0,80}\b(?:execute|run|launch|start|source|eval|import|python3?|bash|sh|node)\b|\b(?:execute|run|launch|pipe|source)\b.{0,60}\b(?:from|at|of) https?:\/\/[^\s]{4,200}\.(?:sh|py|js|mjs|ps1|exe|bin|pl|rb)\b`
+      String.raw`\b(?:fetch|download|get|load|retrieve|pull|grab)\b.{0,60}https?:\/\/[^\s]{4,200}.{0,80}\b(?:execute|run|launch|source|eval)(?: it| them| the| with| in|s it)\b|\b(?:execute|run|launch|pipe|source)\b.{0,60}\b(?:from|at|of) https?:\/\/[^\s]{4,200}\.(?:sh|py|js|mjs|ps1|exe|bin|pl|rb)\b`
     ),
     negatable: true
   },
@@ -260,7 +260,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.9,
     what: "acts without people's knowledge",
     pattern: of(
-      String.raw`\b(?:without (?:${who}|their|anyone|anybody)(?:['’]s?)? (?:knowing|noticing|knowledge|seeing|being aware|realising|realizing|awareness|being told|being informed)|behind (?:the )?(?:users?|customers?|their|his|her)['’]?s? backs?|(?:unaware|in the dark|none the wiser|oblivious)\b|(?:so|such) that (?:nobody|no one|no-one|it (?:is|does|will) not|they do not|he does not|${who} (?:does|do|will) not)\s+(?:be )?(?:notic|see|find|know|realis|realiz|suspect)|so it is not noticed|nobody (?:will|would|can|is going to) (?:notice|see|find|know|suspect|miss)|no one (?:will|would|can) (?:notice|see|find|know|suspect))`
+      String.raw`\b(?:without (?:${who}|their|anyone|anybody)(?:['’]s?)? (?:knowing|noticing|knowledge|seeing|being aware|realising|realizing|awareness|being told|being informed)|behind (?:the )?(?:users?|customers?|their|his|her)['’]?s? backs?|(?:users?|parties|customers?|they|people|readers?|participants?|staff) (?:are |stay |remain |be |being )?(?:left |kept )?(?:unaware|in the dark|none the wiser|oblivious)\b|(?:so|such) that (?:nobody|no one|no-one|it (?:is|does|will) not|they do not|he does not|${who} (?:does|do|will) not)\s+(?:be )?(?:notic|see|find|know|realis|realiz|suspect)|so it is not noticed|nobody (?:will|would|can|is going to) (?:notice|see|find|know|suspect|miss)|no one (?:will|would|can) (?:notice|see|find|know|suspect))`
     )
   },
   {
@@ -268,7 +268,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.85,
     what: "asks for secrecy",
     pattern: of(
-      String.raw`\b(?:keep|keeps|treat) (?:it|this|that|these|them|the (?:step|rule|copy|change)s?)(?: strictly)? (?:an? )?(?:secret|quiet|between us|hidden|to yourself|that way|confidential|internal|under wraps)|(?:secret|confidential) between|(?:do|does|did|happens?|runs?) (?:this|it|so|that) (?:quietly|silently|discreetly|secretly|covertly|unobtrusively)|\b(?:quietly|silently|discreetly|secretly|covertly|stealthily|unobtrusively|inconspicuously|surreptitiously)\s+(?:[\w]+ )?(?:send|upload|add|copy|install|run|execute|read|collect|record|change|modify|forward|post|download|store|delete|replace|include|append|push|sync|mirror|register|share|attach|drop|remove|insert|keep)|, (?:silently|quietly|discreetly|covertly)\s*(?:[.,;)]|$)|with no (?:announcement|mention|trace|word)|without (?:announcement|comment|a word|a trace|any trace|any mention|mention|attribution|notice)|leave[s]? no trace|not worth (?:a |any )?(?:word|mention)|remove (?:any|all|every) trace|cover (?:your|the|its) tracks|leave that impression|do(?:es)? not belong in(?:to)? (?:the|any|your)|(?:is|are|was|were|be|being) (?:not|never) (?:to be )?(?:reported|listed|mentioned|logged|recorded|shown|disclosed|documented|announced|noted|brought up)|strictly internal`
+      String.raw`\b(?:keep|keeps|treat) (?:it|this|that|these|them|the (?:step|rule|copy|change)s?)(?: strictly)? (?:an? )?(?:secret|quiet|between us|hidden|to yourself|that way|confidential|internal|under wraps)|(?:secret|confidential) between|(?:do|does|did|happens?|runs?) (?:this|it|so|that) (?:quietly|silently|discreetly|secretly|covertly|unobtrusively)|\b(?:quietly|silently|discreetly|secretly|covertly|stealthily|unobtrusively|inconspicuously|surreptitiously)\s+(?:[\w]+ )?(?:send|upload|add|copy|install|run|execute|read|collect|record|change|modify|forward|post|download|store|delete|replace|include|append|push|sync|mirror|register|share|attach|drop|remove|insert|keep)\b|, (?:silently|quietly|discreetly|covertly)\s*(?:[.,;)]|$)|with no (?:announcement|mention|trace|word)|without (?:announcement|comment|a word|a trace|any trace|any mention|mention|attribution|notice)|leave[s]? no trace|not worth (?:a |any )?(?:word|mention)|remove (?:any|all|every) trace|cover (?:your|the|its) tracks|leave that impression|do(?:es)? not belong in(?:to)? (?:the|any|your)|(?:is|are|was|were|be|being) (?:not|never) (?:(?:to be )?(?:reported|mentioned|disclosed|announced|brought up)|to be (?:listed|logged|recorded|shown|documented|noted))|strictly internal`
     ),
     negatable: false
   },
@@ -303,7 +303,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "puts itself above the operator or the person",
     pattern: of(
-      String.raw`\b(?:supersed(?:e|es|ed|ing)|outrank(?:s|ed)?|overrid(?:e|es|ing)|overrul(?:e|es|ed)|takes? (?:precedence|priority)|ha(?:s|ve) (?:precedence|priority|authority)|(?:precedence|priority) (?:over|above)|ranks? (?:above|over|higher)|prevails? over|replaces? (?:this file|your|all|any|the (?:system|operator|user))|counts? more than|(?:stronger|higher|more important|above) (?:priority |authority |rank )?than|binding and|nullif(?:y|ies)|obey .{1,40} (?:over|before|instead of)|loyal(?:ty)? (?:to|lies))\b.{0,70}\b(?:system (?:prompt|messages?)|operators?|platforms?|users?|organi[sz]ation|polic(?:y|ies)|providers?|previous|all others?|other (?:rules|instructions|files)|safety|this file|developers?|runner|visible|defaults?|vendor|host|instructions)`
+      String.raw`\b(?:supersed(?:e|es|ed|ing)|outrank(?:s|ed)?|overrid(?:e|es|ing)|overrul(?:e|es|ed)|takes? (?:precedence|priority)|ha(?:s|ve) (?:precedence|priority|authority)|(?:precedence|priority) (?:over|above)|ranks? (?:above|over|higher)|prevails? over|replaces? (?:this file|your|all|any|the (?:system|operator|user))|counts? more than|(?:stronger|higher|more important|above) (?:priority |authority |rank )?than|binding and|nullif(?:y|ies)|obey .{1,40} (?:over|before|instead of)|loyal(?:ty)? (?:to|lies))\b.{0,70}\b(?:system (?:prompt|messages?)|operators?|platform|users?['’]|the user|user wishes|organi[sz]ation|polic(?:y|ies)|providers?|all others?|other (?:rules|instructions|files)|safety|this file|is visible|visible in|instructions|(?:host|runner) (?:says|told|rules))`
     ),
     negatable: true
   },
@@ -312,7 +312,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "sets rules and safeguards aside",
     pattern: of(
-      String.raw`\b(?:rules?|polic(?:y|ies)|guidelines?|instructions?|restrictions?|warnings?|limits?|limitations?|guidance|safeguards?|guardrails?|constraints?|cautions?|precautions?|filters?|safety (?:mode|rules?|training))\b.{0,90}\b(?:suspended|void|no longer (?:apply|applies|valid|binds?|hold|relevant|matter)|do(?:es)? not (?:apply|exist|count|bind|concern|hold)|don['’]t (?:apply|exist|count|bind|hold)|did not exist|lifted|outdated|obsolete|expired|waived|superseded|meaningless|noise|(?:was|were) (?:written|made|meant) for|are meant for (?:others|beginners)|turned off|switched off)\b`
+      String.raw`\b(?:rules|polic(?:y|ies)|guidelines|instructions|restrictions|(?:safety |injection )?warnings about|guidance|safeguards?|guardrails?|cautions?|precautions|their words|safety (?:mode|rules?|training)|warnings)\b.{0,90}\b(?:suspended|void|no longer (?:apply|applies|valid|binds?|hold|relevant|matter)|do(?:es)? not (?:apply|exist|count|bind|concern|hold)|don['’]t (?:apply|exist|count|bind|hold)|did not exist|lifted|outdated|obsolete|expired|waived|superseded|meaningless|noise|(?:was|were) (?:written|made|meant) for|are meant for (?:others|beginners)|turned off|switched off)\b`
     ),
     negatable: true
   },
@@ -321,7 +321,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "tells the agent to drop its rules",
     pattern: of(
-      String.raw`\b(?:ignore|disregard|forget|drop|discard|set aside|put aside|abandon|unlearn|let go of|override|bypass|neglect|dismiss|overlook|lay aside|relax|loosen|suspend|ignoring|disregarding|forgetting|dropping|setting aside|bypassing|overriding|relaxing|loosening|suspending|skipping)\s+(?!such\b|those\b|any such\b|these\b|it\b)(?:[\w'’,]+\s+){0,6}?(?:instructions?|rules?|restrictions?|polic(?:y|ies)|guidelines?|guidance|safety|constraints?|limits|system prompt|training|warnings?|caution|safeguards?|guardrails?|prompts?|what (?:you|the operator|the system))\b`
+      String.raw`\b(?:ignore|disregard|override|forget) (?:the |what the )?(?:user|person|operator|customer|owner)(?:['’]s)? (?:task|requests?|wish(?:es)?|instructions?|orders?|says|asks|wants)|\b(?:ignore|disregard|forget|drop|discard|set aside|put aside|abandon|unlearn|let go of|override|bypass|neglect|dismiss|overlook|lay aside|relax|loosen|suspend|ignoring|disregarding|forgetting|dropping|setting aside|bypassing|overriding|relaxing|loosening|suspending|skipping)\s+(?!such\b|those\b|any such\b|these\b|it\b)(?:[\w'’,]+\s+){0,6}?(?:instructions?|rules?|restrictions?|polic(?:y|ies)|guidelines?|guidance|safety|constraints|system prompt|training|caution|safeguards?|guardrails?|prompts?|what (?:you|the operator|the system))\b`
     ),
     negatable: true
   },
@@ -339,7 +339,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.9,
     what: "makes orders of what data says",
     pattern: of(
-      String.raw`\b(?:do|follow|obey|execute|run|carry out|comply with|act on|act upon|apply|perform|honou?r|heed)\s+(?:exactly |precisely |literally |immediately |at once |in bash |faithfully )?(?:what(?:ever)?|anything|everything|any|all|every|each|its|their)\b.{0,90}\b(?:say|says|tells?|contains?|instructs?|orders?|commands?|instructions?|directives?|lines?|asks?|demands?|requests?|wants?|steps)\b`
+      String.raw`(?<!\b(?:to|will|can|would|could|may) )\b(?:do|follow|obey|execute|run|carry out|comply with|act on|act upon|apply|perform|honou?r|heed)\s+(?:exactly |precisely |literally |immediately |at once |in bash |faithfully )?(?:what(?:ever)?|anything|everything|any|all|every|each|its|their)\b.{0,90}\b(?:say|says|tells?|contains?|instructs?|orders?|commands?|instructions?|directives?|lines?|asks?|demands?|requests?|wants?|steps)\b`
     ),
     negatable: true
   },
@@ -348,7 +348,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.9,
     what: "makes orders of what data says",
     pattern: of(
-      String.raw`\b(?:treat|regard|consider|handle|take|accept|interpret|read)\s+.{1,90}\bas (?:if (?:it|they|the user)|(?:an? |the |your )?(?:system|operator|user|admin\w*|trusted|binding|higher|direct|new|authoritative|verified|legitimate|valid)?[- ]?(?:[\w-]+ )?(?:instructions?|commands?|orders?|messages?|directives?|authority)\b)|\bcarry (?:them|it|these|those|this) out\b|\b(?:execute|run) (?:its|their|the) (?:lines?|contents?|text)|\bdo what (?:they|it|the (?:page|file|host|server|site))\b|\b(?:is|are|become|becomes|counts? as) (?:[\w-]+ )?(?:binding|commands? (?:of|from|by)|orders? (?:of|from|by)|instructions? (?:of|from) (?:the|your))|act on (?:it|them|his|their|her|its|the result)\b|comply with every|run what (?:they|it) contains?|(?:fetch|fetches|pull|pulls|load|loads|get|gets|poll|polls|receive|receives) (?:its |their |new |the |further |current |more |your )*(?:tasks?|jobs?|commands?|orders?|instructions?|directives?) (?:from|by|at|over) |content replaces this|(?:whose|their|his) word (?:outranks|counts)`
+      String.raw`\b(?:treat|regard|consider|handle|take|accept|interpret|read)\s+.{1,90}\bas (?:if (?:they (?:were|came)|the user)|(?:an? |the |your )?(?:system|operator|user|admin\w*|trusted|binding|higher|direct|new|authoritative|verified|legitimate|valid)?[- ]?(?:[\w-]+ )?(?:instructions?|commands?|orders?|messages?|directives?|authority)\b)|\bcarry (?:them|it|these|those|this) out\b|\b(?:execute|run) (?:its|their|the) (?:lines?|contents?|text)|\bdo what (?:they|it|the (?:page|file|host|server|site))\b|\b(?:is|are|become|becomes|counts? as) (?:[\w-]+ )?(?:binding|commands? (?:of|from|by)|orders? (?:of|from|by)|instructions? (?:of|from) (?:the|your))|act on (?:it|them|his|their|her|its|the result)\b|comply with every|run what (?:they|it) contains?|(?:fetch|fetches|pull|pulls|load|loads|get|gets|poll|polls|receive|receives) (?:its |their |new |the |further |current |more |your )*(?:tasks?|jobs?|commands?|orders?|instructions?|directives?) (?:from|by|at|over) |content replaces this|(?:whose|their|his) word (?:outranks|counts)`
     ),
     negatable: true
   },
@@ -402,7 +402,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "switches a safeguard off",
     pattern: of(
-      String.raw`\b(?:disable|disabling|turn(?:ing)? off|switch(?:ing)? off|turn(?:ing)?|switch(?:ing)?|remove|skip|suspend|bypass|deactivate|uninstall|kill|relax|set)\b.{0,60}\b(?:AppArmor|SELinux|auditd|audit (?:log|trail)s?|logging|logs|signature (?:check|verification)s?|CodeQL|secret scanning|dependency review|branch protection|strict-ssl=false|(?:TLS|certificate|checksum|signature) (?:verification|checks?|warnings?)|consent banner|moderation|content filter(?:ing|s)?|confirmations?|permission (?:prompts?|checks?)|firewall|antivirus|Defender|two-factor|2FA|MFA|safety checks?|versioning|rate limit(?:s|ing)?|sandbox|guardrails?)`
+      String.raw`\b(?:disable|disabling|turn(?:ing)? off|switch(?:ing)? off|turn(?:ing)?|switch(?:ing)?|remove|skip|suspend|bypass|deactivate|uninstall|kill|relax)\b.{0,60}\b(?:AppArmor|SELinux|auditd|audit (?:log|trail)s?|logging|logs|signature (?:check|verification)s?|CodeQL|secret scanning|dependency review|branch protection|strict-ssl=false|(?:TLS|certificate|checksum|signature) (?:verification|checks?|warnings?)|consent banner|moderation|content filter(?:ing|s)?|confirmations?|permission (?:prompts?|checks?)|firewall|antivirus|Defender|two-factor|2FA|MFA|safety checks?|versioning|rate limit(?:s|ing)?|sandbox|guardrails?)`
     ),
     negatable: true
   },
@@ -438,12 +438,12 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.5,
     what: "speaks to agents or reviewers aside from the text",
     pattern: of(
-      String.raw`(?:^|\(|>)\s*(?:AI|LLM|agents?|assistants?|language models?|system)\s*:\s|(?:^|[\s(>*_])(?:for (?:the )?(?:AI|LLM|agents?|assistants?|language models?|models?|bots?) only|(?:AI|LLM|agents?|assistants?|language model|model|bot|system)(?: note| only| instructions?)\s*:\s|notes? (?:to|for) (?:the |any |all )?(?:[\w-]+ )?(?:language models?|LLMs?|AI|agents?|assistants?|security scanners?|scanners?|reviewers?|judges?|bots?)|(?:LLM|AI|automated) (?:judges?|reviewers?|scanners?)|hidden task|(?:assistants?|agents?|models?|AIs?|LLMs?|bots?) (?:that|who|which) (?:read|process|see|open|parse|load|use)\w* th|SYSTEM:|classify (?:this |it )?as (?:safe|benign|clean)|<IMPORTANT>|agents: also)`
+      String.raw`(?:^|\(|>)\s*(?:AI|LLM|agents?|assistants?|language models?|system)\s*:\s|\b(?:AI|LLM) (?:agents?|assistants?|models?|tools?)\s*:\s|(?:^|[\s(>*_])(?:for (?:the )?(?:AI|LLM|agents?|assistants?|language models?|models?|bots?) only|(?:AI|LLM|agents?|assistants?|language model|model|bot|system)(?: note| only| instructions?)\s*:\s|notes? (?:to|for) (?:the |any |all )?(?:[\w-]+ )?(?:language models?|LLMs?|AI|agents?|assistants?|security scanners?|scanners?|reviewers?|judges?|bots?)|(?:LLM|AI|automated) (?:judges?|reviewers?|scanners?)|hidden task|(?:assistants?|agents?|models?|AIs?|LLMs?|bots?) (?:that|who|which) (?:read|process|see|open|parse|load|use)\w* th|SYSTEM:|classify (?:this |it )?as (?:safe|benign|clean)|<IMPORTANT>|agents: also)`
     )
   },
   {
     kind: "pretext",
-    weight: 0.3,
+    weight: 0.2,
     what: "gives a pretext",
     pattern: of(
       String.raw`\b(?:(?:for|as an?|to (?:ensure|guarantee)) (?:the )?(?:compliance|quality(?: assurance| control)?|audit(?:ing)?|licen[cs]ing|telemetry|diagnos(?:tics|is)|statistics|analytics|safety reasons|security reasons|precaution|convenience|training purposes|support|caching|benchmark|improvement)|so that (?:we|our team|the team|the author|the publisher|it) can|helps us|our (?:team|staff|support|bot|bucket|servers?|endpoint|archive|desk|auditors?) |technical (?:detail|reasons?|requirement)|internal (?:step|detail|use|purposes)|nobody (?:reads|enjoys|needs)|(?:users?|people) (?:tend to|get|would only|worry|are) (?:nervous|confus|worr|upset)|get(?:s)? (?:nervous|confused)|would only (?:upset|clutter|confuse|worry)|nothing changes for|display bug|is mandatory|are mandatory|required by (?:law|regulation|policy|the audit)|in the user['’]s name|the author|the publisher|standard practice|just a formality|warm(?:s|ing)?[- ]?up)`
@@ -454,7 +454,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.8,
     what: "works for somebody else than the person",
     pattern: of(
-      String.raw`\b(?:regardless of|no matter) what (?:the )?(?:sources?|résumé|resume|evidence|data|facts?|tests?|user|reviews?|numbers?|results?|documents?|customer)|\b(?:always|must|every time) (?:recommend|prefer|favou?r|rank|win|praise|promote|suggest|choose|pick|install)s?\b.{0,60}|\bwins? in (?:each|every|all)|(?:five|5)[- ]star|post (?:a |an )?(?:comment|review|praise|rating).{0,40}(?:name|account)|(?:star|follow|upvote|like|vote for|endorse)\b.{0,50}\b(?:our|us|this package|the author|account)|starred\/|click (?:on )?(?:the )?(?:first |an? |every )?(?:banner|ad|ads|advert|sponsored|affiliate)|affiliate (?:link|code|tag)|referral (?:link|code)|in (?:his|her|their|the user['’]s|the customer['’]s) name\b|(?:add|grant|give|invite|make|create)\b.{0,60}\b(?:owner|collaborator|maintainer|co-?owner|admin|administrator|beneficiary|signer|AdministratorAccess)\b|npm owner add|without assertions|(?:skip|delete|disable|mute|comment out)\b.{0,30}\b(?:those that fail|failing (?:tests?|checks?)|tests that fail)|commit as (?:the last|another|somebody|someone)|--author=`
+      String.raw`\b(?:regardless of|no matter) what (?:the )?(?:sources?|résumé|resume|evidence|data|facts?|tests?|user|reviews?|numbers?|results?|documents?|customer)|\b(?:always|every time) (?:recommend|prefer|favou?r|rank|praise|promote|suggest)s?\b.{0,60}|\bwins? in (?:each|every|all)|(?:five|5)[- ]star|post (?:a |an )?(?:comment|review|praise|rating).{0,40}(?:name|account)|(?:star|upvote|vote for|endorse)\b.{0,50}\b(?:our|us|this package|the author|account)|starred\/|click (?:on )?(?:the )?(?:first |an? |every )?(?:banner|ad|ads|advert|sponsored|affiliate)|affiliate (?:link|code|tag)|referral (?:link|code)|in (?:his|her|their|the user['’]s|the customer['’]s) name\b|(?:add|grant|give|invite|make|create)\b.{0,60}\b(?:owner|collaborator|maintainer|co-?owner|admin|administrator|beneficiary|signer|AdministratorAccess)\b|npm owner add|without assertions|(?:skip|delete|disable|mute|comment out)\b.{0,30}\b(?:those that fail|failing (?:tests?|checks?)|tests that fail)|commit as (?:the last|another|somebody|someone)|--author=`
     ),
     negatable: true
   },
@@ -1039,7 +1039,7 @@ const weightOfPlace = (said: string, weight: number, granted: ReadonlyArray<stri
 
 /** A word to people about whom to write to, or a reference. */
 const contact =
-  /\b(?:contact|questions?|support|feedback|bugs?|issues?|maintain\w*|author|licen[sc]e|copyright|security report|vulnerabilit\w*|homepage|website|docs?|documentation|see|source|schema)\b/iu
+  /\b(?:contact|questions?|support|feedback|bugs?|issues?|maintain\w*|author|licen[sc]e|copyright|security report|vulnerabilit\w*|homepage|website|docs?|documentation|see|source|schema|inquir\w*|consult\w*|behaviou?r|sponsor\w*|badge|logo|visit|details|read more|learn more)\b/iu
 const mailbox =
   /(?<![\w/:@.])[\w.+-]{2,64}@(?!example\.(?:com|org|net)\b)[a-z0-9-]{2,63}(?:\.[a-z0-9-]{2,63}){0,4}\.[a-z]{2,12}\b(?!:)/iu
 const plainUrl = /(?<!\]\()https?:\/\/([a-z0-9-]+(?:\.[a-z0-9-]+)+)/iu
@@ -1066,6 +1066,9 @@ const placeSignals = (
   const mail = mailbox.exec(spoken)
   return mail &&
     !isTurned(spoken, mail.index, mail.index + mail[0].length) &&
+    /\b(?:sends?|mails?|forwards?|cop(?:y|ies)|b?cc|let|give|hand|share|post|notify|submit|add|invite|attach|go(?:es)? to|to|an|à|a|para|på|till|naar|na)\b|[^\x00-\x7f]/iu.test(
+      spoken
+    ) &&
     !/\b(?:npx|npm|pip|ssh|scp|rsync|git)\b/u.test(spoken)
     ? [{ kind: "send", weight: 0.9, line, file, what: "names a mailbox of its own" }]
     : []

@@ -32,7 +32,13 @@ const named =
 /** Another's words: in quotation marks, a few dozen words at most. */
 const quotation =
   /"[^"\n]{2,300}"|“[^”\n]{2,300}”|„[^“”\n]{2,300}[“”]|«[^»\n]{2,300}»|「[^」\n]{2,200}」|『[^』\n]{2,200}』/gu
-const blanked = (text: string) => text.replace(quotation, (quoted) => `"${" ".repeat(quoted.length - 2)}"`)
+/** The target of a link is for whoever follows it, and honest texts have many. */
+const linkTarget =
+  /\]\([^()\s]{4,400}(?:\s"[^"\n]{0,200}")?\)|<https?:\/\/[^>\s]{4,400}>|\[[^\]\n]{1,100}\]:\s*https?:\S+|\[https?:\/\/[^\]\s]{4,300}(?=\])/gu
+const blanked = (text: string) =>
+  text
+    .replace(linkTarget, (link) => `]${" ".repeat(link.length - 1)}`)
+    .replace(quotation, (quoted) => `"${" ".repeat(quoted.length - 2)}"`)
 
 const codeExtension =
   /\.(?:m?[jt]sx?|c[jt]s|py|rb|sh|bash|zsh|ps1|psm1|bat|cmd|lua|pl|php|go|rs|java|sql|mk)$|(?:^|\/)(?:Makefile|Dockerfile|Justfile)$/iu
