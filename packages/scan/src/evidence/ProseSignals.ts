@@ -348,7 +348,16 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.9,
     what: "makes orders of what data says",
     pattern: of(
-      String.raw`\b(?:treat|regard|consider|handle|take|accept|interpret|read)\s+.{1,90}\bas (?:if (?:they (?:were|came)|the user)|(?:an? |the |your )?(?:system|operator|user|admin\w*|trusted|binding|higher|direct|new|authoritative|verified|legitimate|valid)?[- ]?(?:[\w-]+ )?(?:instructions?|commands?|orders?|messages?|directives?|authority)\b)|\bcarry (?:them|it|these|those|this) out\b|\b(?:execute|run) (?:its|their|the) (?:lines?|contents?|text)|\bdo what (?:they|it|the (?:page|file|host|server|site))\b|\b(?:is|are|become|becomes|counts? as) (?:[\w-]+ )?(?:binding|commands? (?:of|from|by)|orders? (?:of|from|by)|instructions? (?:of|from) (?:the|your))|act on (?:it|them|his|their|her|its|the result)\b|comply with every|run what (?:they|it) contains?|(?:fetch|fetches|pull|pulls|load|loads|get|gets|poll|polls|receive|receives) (?:its |their |new |the |further |current |more |your )*(?:tasks?|jobs?|commands?|orders?|instructions?|directives?) (?:from|by|at|over) |content replaces this|(?:whose|their|his) word (?:outranks|counts)`
+      String.raw`\b(?:treat|regard|consider|handle|take|accept|interpret|read)\s+.{1,90}\bas (?:if (?:they (?:were|came)|the user)|(?:an? |the |your )?(?:system|operator|user|admin\w*|trusted|binding|higher|direct|new|authoritative|verified|legitimate|valid)?[- ]?(?:[\w-]+ )?(?:instructions?|commands?|orders?|messages?|directives?|authority)\b)|\b(?:execute|run) (?:its|their|the) (?:lines?|contents?|text)|\bdo what (?:they|it|the (?:page|file|host|server|site))\b|\b(?:is|are|become|becomes|counts? as) (?:[\w-]+ )?(?:binding|commands? (?:of|from|by)|orders? (?:of|from|by)|instructions? (?:of|from) (?:the|your))|comply with every|run what (?:they|it) contains?|(?:fetch|fetches|pull|pulls|load|loads|get|gets|poll|polls|receive|receives) (?:its |their |new |the |further |current |more |your )*(?:tasks?|jobs?|commands?|orders?|instructions?|directives?) (?:from|by|at|over) |content replaces this|(?:whose|their|his) word (?:outranks|counts)`
+    ),
+    negatable: true
+  },
+  {
+    kind: "obey-data",
+    weight: 0.5,
+    what: "acts on what it is given",
+    pattern: of(
+      String.raw`\bcarry (?:them|it|these|those|this) out\b|\bact on (?:it|them|his|their|her|its|the result)\b`
     ),
     negatable: true
   },
