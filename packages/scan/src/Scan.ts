@@ -72,12 +72,16 @@ type Services =
   | HttpClient.HttpClient
   | SqlClient.SqlClient
 
-/** The instruction file of a stored release; limits may have become stricter since it was published. */
+/** The instruction file of a stored release; its archive may be gone, and limits stricter than when it was published. */
 const instructionsOf = Effect.fnUntraced(function* (
   release: { readonly archiveDigest: string; readonly manifest: Manifest },
   limits: ArchiveLimits
 ) {
-  const stored = yield* Effect.orDie((yield* ObjectStore).get(release.archiveDigest))
+  const stored = yield* (yield* ObjectStore).get(release.archiveDigest).pipe(
+    Effect.catchTag("ObjectNotFound", () => Effect.succeed(undefined)),
+    Effect.orDie
+  )
+  if (stored === undefined) return undefined
   const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
   const path = release.manifest.instructions ?? defaultInstructions
   return Result.match(openPackage(archive, limits), {

@@ -362,14 +362,17 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
   return signals
 }
 
-/** Signals of commands that a text gives. */
+/** The person decides, or somebody else than the agent runs it. */
+const isAsked =
+  /\b(?:asks?|after a (?:yes|confirmation)|confirm|only (?:if|when|after)|dry-?run|never|not|no|don['’]t|the user (?:types|runs|decides)|the (?:operator|admin) (?:runs|collects)|by the user)\b/iu
+
+/** Signals of commands that a text gives. `commands` are those that the manifest lets it run. */
 export const commandSignals = (
   file: string,
   statements: ReadonlyArray<Statement>,
   commands: ReadonlyArray<string>
 ): ReadonlyArray<Signal> => {
   const signals: Array<Signal> = []
-  let last = ""
   let taken: number | undefined
   let sent: number | undefined
   // Without a shell only what the manifest lists can be run.
@@ -378,35 +381,23 @@ export const commandSignals = (
       (command) => /^(?:ba|z|da|k|fi)?sh$|^(?:pwsh|powershell|cmd|env|xargs)$/u.test(command) || part.includes(command)
     )
   for (const { around, isCode, isMention, line, text } of statements) {
-    const asked =
-      /\b(?:asks?|after a (?:yes|confirmation)|confirm|only (?:if|when|after)|dry-?run|never|not|no|don['’]t|the user (?:types|runs|decides)|the (?:operator|admin) (?:runs|collects)|by the user)\b/iu.test(
-        around
-      )
-    for (const part of [text]) {
-      if (part === last) continue
-      last = part
-      for (const { kind, pattern, scriptsOnly, weight, what } of codeRules) {
-        if (scriptsOnly === true && !isCode) continue
-        if (pattern.test(part))
-          signals.push({
-            kind,
-            weight:
-              weight *
-              (isMention ? 0.25 : asked && !isCode ? 0.6 : 1) *
-              (kind === "destroy" && !canRun(part) ? 0.4 : 1),
-            line,
-            file,
-            what
-          })
-      }
-      if (isCode && !isMention) {
-        if (takes.test(part) && !usesKey.test(part)) taken ??= line
-        if (sends.test(part)) sent ??= line
-      }
-      const isPipe = takes.test(part) && !usesKey.test(part) && sends.test(part)
-      if (isPipe && !isMention)
-        signals.push({ kind: "send", weight: 1, line, file, what: "a command takes what is private and sends it away" })
-    }
+    const context = isMention ? 0.25 : !isCode && isAsked.test(around) ? 0.6 : 1
+    for (const { kind, pattern, scriptsOnly, weight, what } of codeRules)
+      if ((isCode || scriptsOnly !== true) && pattern.test(text))
+        signals.push({
+          kind,
+          weight: weight * context * (kind === "destroy" && !canRun(text) ? 0.4 : 1),
+          line,
+          file,
+          what
+        })
+    if (isMention) continue
+    const isTaking = takes.test(text) && !usesKey.test(text)
+    const isSending = sends.test(text)
+    if (isCode && isTaking) taken ??= line
+    if (isCode && isSending) sent ??= line
+    if (isTaking && isSending)
+      signals.push({ kind: "send", weight: 1, line, file, what: "a command takes what is private and sends it away" })
   }
   if (taken !== undefined && sent !== undefined)
     signals.push({

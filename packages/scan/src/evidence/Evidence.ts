@@ -78,7 +78,7 @@ export const evidenceFindings = (pkg: ReleasePackage, previous?: PreviousRelease
       line,
       message:
         weight >= holdsFrom || !isHeld || index > 0
-          ? `The package ${what}`
+          ? `${what[0].toUpperCase()}${what.slice(1)}`
           : `Several signs together: ${kinds
               .slice(0, 4)
               .map((signal) => signal.what)
