@@ -3,6 +3,7 @@ import { defaultArchiveLimits, openPackage } from "@quickagents/archive"
 import { archiveStage, decide, Judge, stagesFor } from "@quickagents/scan"
 import type { GateDecision, PreviousRelease, ScanContext } from "@quickagents/scan"
 import type { StageResult } from "@quickagents/schema"
+import { defaultInstructions } from "@quickagents/schema"
 import { Effect, Layer, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { corpus } from "./Corpus.ts"
@@ -23,10 +24,13 @@ const services = Layer.mergeAll(Judge.layerLocal, FetchHttpClient.layer)
 
 const previousOf = (archive: Uint8Array | undefined): PreviousRelease | undefined => {
   if (archive === undefined) return undefined
-  const { manifest } = Result.getOrThrow(openPackage(archive, defaultArchiveLimits))
+  const { files, manifest } = Result.getOrThrow(openPackage(archive, defaultArchiveLimits))
   if (manifest === undefined) throw new Error("the version before has no manifest")
+  const instructions = files.find(({ path }) => path === (manifest.instructions ?? defaultInstructions))?.text
   return {
     version: manifest.version,
+    description: manifest.description,
+    ...(instructions === undefined ? {} : { instructions }),
     capabilities: manifest.capabilities ?? {},
     mcpServers: manifest.mcpServers ?? [],
     secrets: (manifest.secrets ?? []).map(({ name }) => name)

@@ -607,8 +607,8 @@ const make = Effect.gen(function* () {
         SELECT report, report_envelope, attestation FROM versions WHERE id = ${id}`.pipe(Effect.map(one)),
     /** The grants of the release before, for what a new version widens. */
     lastPublishedManifest: (agentId: string) =>
-      sql<{ version: string; manifest: Manifest }>`
-        SELECT version, manifest FROM versions WHERE agent_id = ${agentId} AND status IN ('published', 'yanked') AND manifest IS NOT NULL
+      sql<{ version: string; manifest: Manifest; archiveDigest: string }>`
+        SELECT version, manifest, archive_digest FROM versions WHERE agent_id = ${agentId} AND status IN ('published', 'yanked') AND manifest IS NOT NULL
         ORDER BY published_at DESC LIMIT 1`.pipe(Effect.map(one)),
 
     /** `to` only from one of `from`, with its event. False: someone else was faster. */

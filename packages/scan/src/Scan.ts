@@ -7,14 +7,15 @@ import { AgentsSql, ScanStarter } from "@quickagents/catalog"
 import type { VersionRow } from "@quickagents/catalog"
 import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
 import { ScanEntity, stageNames } from "@quickagents/schema"
-import type { StageId, StageResult } from "@quickagents/schema"
-import { Clock, Data, Effect, Layer, Schedule, Semaphore, Stream } from "effect"
+import { defaultInstructions } from "@quickagents/schema"
+import type { Manifest, StageId, StageResult } from "@quickagents/schema"
+import { Clock, Data, Effect, Layer, Result, Schedule, Semaphore, Stream } from "effect"
 import type { HttpClient } from "effect/http"
 import { Rpc } from "effect/rpc"
 import { SqlClient } from "effect/sql"
 import { makeStatement, sign, signReport, stagesOf } from "./Attestation.ts"
 import type { ArchiveLimits } from "@quickagents/archive"
-import { defaultArchiveLimits } from "@quickagents/archive"
+import { defaultArchiveLimits, openPackage } from "@quickagents/archive"
 import type { ClamdAddress } from "./Clamd.ts"
 import { decide, pipelineError } from "./Gate.ts"
 import { Judge } from "./Judge.ts"
@@ -71,6 +72,24 @@ type Services =
   | Judge
   | HttpClient.HttpClient
   | SqlClient.SqlClient
+
+/** The instruction file of a stored release; its archive may be gone, and limits stricter than when it was published. */
+const instructionsOf = Effect.fnUntraced(function* (
+  release: { readonly archiveDigest: string; readonly manifest: Manifest },
+  limits: ArchiveLimits
+) {
+  const stored = yield* (yield* ObjectStore).get(release.archiveDigest).pipe(
+    Effect.catchTag("ObjectNotFound", () => Effect.succeed(undefined)),
+    Effect.orDie
+  )
+  if (stored === undefined) return undefined
+  const archive = Buffer.concat(yield* Effect.orDie(Stream.runCollect(stored.content)))
+  const path = release.manifest.instructions ?? defaultInstructions
+  return Result.match(openPackage(archive, limits), {
+    onFailure: () => undefined,
+    onSuccess: ({ files }) => files.find((file) => file.path === path)?.text
+  })
+})
 
 /** Someone else took the version out of `scanning`: what this scan would still find counts for nothing. */
 class DecidedOtherwise extends Data.TaggedError("DecidedOtherwise") {}
@@ -136,6 +155,7 @@ export const scanVersion = Effect.fnUntraced(
     const following = pkg === undefined ? stages : stagesFor(pkg)
     if (pkg !== undefined) {
       const previous = yield* Effect.orDie(rows.lastPublishedManifest(version.agentId))
+      const instructions = previous === null ? undefined : yield* instructionsOf(previous, archiveLimits(settings))
       const clamd = clamdOf(settings["scan.clamd"])
       const osvBaseUrl = settings["scan.osvUrl"]
       const [npm, pypi] = [settings["scan.npmUrl"], settings["scan.pypiUrl"]]
@@ -153,6 +173,8 @@ export const scanVersion = Effect.fnUntraced(
           : {
               previous: {
                 version: previous.version,
+                description: previous.manifest.description,
+                ...(instructions === undefined ? {} : { instructions }),
                 capabilities: previous.manifest.capabilities ?? {},
                 mcpServers: previous.manifest.mcpServers ?? [],
                 secrets: (previous.manifest.secrets ?? []).map(({ name }) => name)

@@ -6,9 +6,12 @@ import type { ClamdAddress } from "./Clamd.ts"
 import type { PackageFile, ReleasePackage } from "@quickagents/archive"
 import type { PackageRegistries } from "./PackageRegistries.ts"
 
-/** The grants of the last published version, for what a new one widens. */
+/** The last published version, for what a new one widens and whether it says so. */
 export interface PreviousRelease {
   readonly version: string
+  readonly description: string
+  /** Its instruction file, where the archive could still be read. */
+  readonly instructions?: string
   readonly capabilities: Capabilities
   readonly mcpServers: ReadonlyArray<McpServer>
   readonly secrets: ReadonlyArray<string>

@@ -30,7 +30,7 @@ const plainTools =
   /(?<![\w./-])(run_command|fs_read|fs_list|fs_write|browser_[a-z]+(?:_[a-z]+)*|host_[a-z]+(?:_[a-z]+)*|[a-z][a-z0-9-]*(?:_[a-z0-9-]+)*__[a-z][A-Za-z0-9_-]*)(?![\w/-])/gu
 /** `fetch` is an English word too: it is the tool when it is written as code, called, or named as a tool. */
 const fetchTool =
-  /(?:`fetch`|`fetch\((?=[^`]*`)|\bfetch\(|["']fetch["']|\bfetch tool\b|\b(?:use|using|call|calling|with|via|invoke|through|run)\s+(?:the\s+)?fetch\b)/giu
+  /(?:`fetch`(?!\s+calls?\b)|`fetch\((?=[^`]*`)|\bfetch\(|["']fetch["']|\bfetch tool\b|\b(?:use|using|call|calling|with|via|invoke|through|run)\s+(?:the\s+)?fetch\b)/giu
 
 /** Words that refuse what follows them in the same clause. */
 const refusing =
@@ -139,6 +139,11 @@ export const missingGrant = (tool: string, manifest: Manifest): Missing | undefi
   return undefined
 }
 
+const lineOf = (text: string, offset: number) => {
+  const end = text.indexOf("\n", offset)
+  return text.slice(text.lastIndexOf("\n", offset) + 1, end === -1 ? undefined : end)
+}
+
 /** Tools that `files` instruct to use and `manifest` does not grant, each once, by its first instruction. */
 export const ungrantedTools = (
   manifest: Manifest,
@@ -150,6 +155,9 @@ export const ungrantedTools = (
       const used = mentions(paragraph.text)
       if (used.length === 0 || isAboutAnother(paragraph.text, manifest.name)) continue
       for (const mention of used) {
+        // A row of a table about code calls its functions, not the agent's tool.
+        if (mention.tool === "fetch" && /^\s*\|.*`fetch\([^`]+\)`/u.test(lineOf(paragraph.text, mention.offset)))
+          continue
         const missing = found.has(mention.tool) ? undefined : missingGrant(mention.tool, manifest)
         if (missing === undefined || isRefused(paragraph.text, mention)) continue
         const at = paragraph.start + mention.offset

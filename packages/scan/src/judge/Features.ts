@@ -1,4 +1,9 @@
 /** How the local judge reads text: windows of sentences, each a bag of hashed words and concepts. */
+import { commandSignals } from "../evidence/CodeSignals.ts"
+import { proseSignals } from "../evidence/ProseSignals.ts"
+import type { Kind } from "../evidence/ProseSignals.ts"
+import { statementsOf } from "../evidence/Statements.ts"
+import type { Statement } from "../evidence/Statements.ts"
 
 export const buckets = 8192
 
@@ -12,6 +17,24 @@ export const heads = [
   "C6_destructive_actions"
 ] as const
 export type Head = (typeof heads)[number]
+
+/** The question that a signal is about. */
+export const headOfKind: Partial<Record<Kind, Head>> = {
+  authority: "C1_injection",
+  "obey-data": "C1_injection",
+  "speaks-to-agent": "C1_injection",
+  send: "C2_exfiltration",
+  sensitive: "C2_exfiltration",
+  persist: "C3_undeclared_capability",
+  "disable-guard": "C3_undeclared_capability",
+  conceal: "C4_user_deception",
+  "false-report": "C4_user_deception",
+  phish: "C4_user_deception",
+  partial: "C4_user_deception",
+  payment: "C4_user_deception",
+  decode: "C5_obfuscation",
+  destroy: "C6_destructive_actions"
+}
 
 /** FNV-1a, 32 bits. */
 const hash = (text: string): number => {
@@ -80,6 +103,11 @@ const concepts: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
   ["own", /^(?:only|temporary|created|declared|masked|redacted|if|when|chose|confirm|confirms|approved)$/u]
 ]
 
+/** Scripts that put no blanks between words: pairs of characters stand for them. */
+const isUnspaced = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
+const pairsOf = (run: string): ReadonlyArray<string> =>
+  run.length < 2 ? [run] : Array.from({ length: run.length - 1 }, (_, at) => run.slice(at, at + 2))
+
 /** Words and the marks that matter (`~/.ssh`, `|`, `$HOME`); numbers and addresses are made alike. */
 const tokens = (text: string): ReadonlyArray<string> =>
   (
@@ -87,8 +115,11 @@ const tokens = (text: string): ReadonlyArray<string> =>
       .normalize("NFKC")
       .toLowerCase()
       .replace(/https?:\/\/[^\s"'`)>]+/gu, " urlurl ")
-      .match(/[a-z][a-z'’]*|[~$|&<>{}]+|\.\w+|\d+/gu) ?? []
-  ).map((token) => (/^\d/u.test(token) ? "0" : token.replace(/['’]/gu, "")))
+      .match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+|\p{L}[\p{L}\p{M}'’]*|[~$|&<>{}]+|\.\w+|\d+/gu) ??
+    []
+  ).flatMap((token) =>
+    /^\d/u.test(token) ? ["0"] : isUnspaced.test(token) ? pairsOf(token) : [token.replace(/['’]/gu, "")]
+  )
 
 const conceptOf = new Map<string, ReadonlyArray<string>>()
 const maxKnownWords = 20_000
@@ -105,7 +136,7 @@ const conceptsOf = (word: string): ReadonlyArray<string> => {
 
 const maxConcepts = 12
 
-/** Distinct buckets of one window: its words, its concepts, and each pair and three of them in order of name. */
+/** Distinct buckets of one window: its words, its concepts, each pair and three of them in order of name, and its signals. */
 export const featuresOf = (window: string): ReadonlyArray<number> => {
   const words = tokens(window)
   const found = new Set<number>()
@@ -113,6 +144,11 @@ export const featuresOf = (window: string): ReadonlyArray<number> => {
   for (const word of words) {
     found.add(hash(`w ${word}`))
     for (const concept of conceptsOf(word)) meant.add(concept)
+  }
+  const statement = { text: window, spoken: window, around: window, line: 1, isMention: false, isCode: false }
+  for (const { kind, weight } of [...proseSignals("", [statement], []), ...commandSignals("", [statement], ["sh"])]) {
+    found.add(hash(`s ${kind}`))
+    if (weight >= 0.7) found.add(hash(`S ${kind}`))
   }
   const names = [...meant].toSorted().slice(0, maxConcepts)
   for (let i = 0; i < names.length; i++) {
@@ -126,17 +162,14 @@ export const featuresOf = (window: string): ReadonlyArray<number> => {
 }
 
 const maxWindows = 2_000
-const maxWindow = 600
 
-/** Sentences and lines, cut at `maxWindow` characters. A chunk of 8 KiB has a few hundred at most. */
+/** A chunk comes without its file's name. */
+export const statementsIn = (text: string): ReadonlyArray<Statement> =>
+  statementsOf(/^\s*[[{]/u.test(text) ? "text.json" : "text.md", text)
+
+/** Sentences, without what they quote or only name. A chunk of 8 KiB has a few hundred at most. */
 export const windowsOf = (text: string): ReadonlyArray<string> =>
-  text
-    .replace(/([^\n.!?:;|])\n(?=[ \t]*[a-z(])/gu, "$1 ")
-    .split(/(?<=[.!?])\s+|\n+/u)
-    .flatMap((sentence) => {
-      const windows: Array<string> = []
-      for (let at = 0; at < sentence.length; at += maxWindow) windows.push(sentence.slice(at, at + maxWindow))
-      return windows
-    })
-    .filter((window) => /\w/u.test(window))
+  statementsIn(text)
+    .filter(({ isMention, spoken }) => !isMention && /[\p{L}\p{N}]{2}/u.test(spoken))
     .slice(0, maxWindows)
+    .map(({ spoken }) => spoken)

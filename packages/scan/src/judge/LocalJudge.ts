@@ -1,16 +1,18 @@
 /**
  * The judge that needs no network: per question a logistic regression over
- * hashed n-grams, trained by `train.ts` on `corpus.json`, and the static rules.
+ * hashed words and signals, trained by `train.ts`, and the static rules.
  *
- * It knows phrasings like those it was trained on and no others; the measured
- * recall and false-positive rate stand in `weights.json` and in its report.
+ * It knows phrasings like those it was trained on and no others; what the
+ * regression alone was measured at stands in `weights.json` and in its report.
  */
 import { readFileSync } from "node:fs"
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
 import type { Threat } from "../rules/ruleset.ts"
 import { matchRules } from "../stages/S8Rules.ts"
-import { buckets, featuresOf, heads, windowsOf } from "./Features.ts"
+import { holdsFrom } from "../evidence/Evidence.ts"
+import { proseSignals } from "../evidence/ProseSignals.ts"
+import { buckets, featuresOf, headOfKind, heads, statementsIn, windowsOf } from "./Features.ts"
 import type { Head } from "./Features.ts"
 
 /** What was measured on the held-out part of the corpus at the threshold of score 2. */
@@ -81,7 +83,7 @@ const threatsOf: Readonly<Record<Head, ReadonlyArray<Threat>>> = {
   C6_destructive_actions: ["destruction"]
 }
 
-/** A rule of the ruleset that matches is as good as certain. */
+/** A rule of the ruleset that matches, or a signal that speaks for itself, is as good as certain. */
 const ruleProbability = 0.95
 
 /** The six questions of one chunk are asked in turn, so the last few readings are kept. */
@@ -100,9 +102,15 @@ const read = (text: string): ReadonlyArray<number> => {
       highest[head] = Math.max(highest[head], 1 / (1 + Math.exp(-(bias + sum * scale))))
     })
   }
+  for (const { kind, weight } of proseSignals("", statementsIn(text), [])) {
+    const head = headOfKind[kind]
+    // Whether an address is granted is not for the text to say.
+    if (head !== undefined && kind !== "send" && weight >= holdsFrom)
+      highest[heads.indexOf(head)] = Math.max(highest[heads.indexOf(head)], ruleProbability)
+  }
   const threats = new Set(
     matchRules(text)
-      .filter(({ rule }) => rule.severity === "high")
+      .filter(({ isMention, rule }) => rule.severity === "high" && !isMention)
       .map(({ rule }) => rule.threat)
   )
   const reading = heads.map((head, index) =>

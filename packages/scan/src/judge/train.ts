@@ -1,21 +1,28 @@
 /**
  * Trains the local judge: `node packages/scan/src/judge/train.ts` reads
- * `corpus.json`, writes `weights.json` and prints what the held-out part shows.
- * Same corpus, same bytes.
+ * `corpus.json` and the honest packages of `tests/gate/tune`, writes
+ * `weights.json` and prints what the held-out parts show. Same inputs, same
+ * bytes.
  *
  * A line of the corpus is a template: `{a|b}` stands for any of its choices.
- * Every fourth template is held out whole, so that the measure is of phrasings
- * the judge has not seen and not of other fillings of those it has.
+ * Measured by five folds: whole templates and whole packages are held out, so
+ * that the measure is of phrasings the judge has not seen and not of other
+ * fillings of those it has.
  */
-import { readFileSync, writeFileSync } from "node:fs"
-import { buckets, featuresOf, heads } from "./Features.ts"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { parse } from "yaml"
+import { proseSignals } from "../evidence/ProseSignals.ts"
+import { statementsOf } from "../evidence/Statements.ts"
+import { buckets, featuresOf, headOfKind, heads, windowsOf } from "./Features.ts"
 import type { Head } from "./Features.ts"
 import type { Weights } from "./LocalJudge.ts"
 
 type Label = Head | "benign"
 
-const perTemplate = 24
-const epochs = 60
+const perTemplate = 16
+const folds = 5
+const epochs = 40
 const learningRate = 0.15
 const decay = 3e-5
 /** A false alarm holds an honest package, so an honest sentence weighs more than one of another class. */
@@ -46,19 +53,53 @@ const fill = (template: string): string =>
 
 interface Example {
   readonly label: Label
+  readonly fold: number
+  /** Its label is made of the signals that are also its features: it teaches and does not measure. */
+  readonly isFromSignals?: boolean
+  /** The honest package that it stands in. */
+  readonly name?: string
   readonly features: ReadonlyArray<number>
 }
 
-const examplesOf = (label: Label, isHeldOut: boolean): ReadonlyArray<Example> =>
-  corpus[label]
-    .filter((_, index) => (index % 4 === 3) === isHeldOut)
-    .flatMap((template) => [...new Set(Array.from({ length: perTemplate }, () => fill(template)))])
-    .map((sentence) => ({ label, features: featuresOf(sentence) }))
+const ofTemplates = (label: Label): ReadonlyArray<Example> =>
+  corpus[label].flatMap((template, index) =>
+    [...new Set(Array.from({ length: perTemplate }, () => fill(template)))]
+      .flatMap(windowsOf)
+      .map((sentence) => ({ label, fold: index % folds, features: featuresOf(sentence) }))
+  )
+
+const honest = new URL("../../../../tests/gate/tune/benign/", import.meta.url)
+const ofPackages: ReadonlyArray<Example> = readdirSync(fileURLToPath(honest))
+  .toSorted()
+  .flatMap((name, index) => {
+    const { files } = parse(readFileSync(new URL(name, honest), "utf8")) as { readonly files: Record<string, string> }
+    return Object.values(files)
+      .flatMap(windowsOf)
+      .map((sentence) => ({ label: "benign" as const, fold: index % folds, name, features: featuresOf(sentence) }))
+  })
+
+/** Sentences of hostile packages, by what the signals of `evidence` say of them; the others teach nothing. */
+const hostile = new URL("../../../../tests/gate/tune/hostile/", import.meta.url)
+const ofHostile: ReadonlyArray<Example> = readdirSync(fileURLToPath(hostile))
+  .toSorted()
+  .flatMap((name, index) => {
+    const { files } = parse(readFileSync(new URL(name, hostile), "utf8")) as { readonly files: Record<string, string> }
+    return Object.entries(files).flatMap(([path, text]) =>
+      path === "agent.yaml" || text.length > 20_000
+        ? []
+        : statementsOf(path, text).flatMap((statement) =>
+            proseSignals(path, [statement], []).flatMap(({ kind, weight }): ReadonlyArray<Example> => {
+              const label = headOfKind[kind]
+              return label === undefined || weight < 0.6
+                ? []
+                : [{ label, fold: index % folds, isFromSignals: true, features: featuresOf(statement.spoken) }]
+            })
+          )
+    )
+  })
 
 const labels: ReadonlyArray<Label> = [...heads, "benign"]
-const training = labels.flatMap((label) => examplesOf(label, false))
-const heldOut = labels.flatMap((label) => examplesOf(label, true))
-
+const examples = [...labels.flatMap(ofTemplates), ...ofPackages, ...ofHostile]
 const shuffled = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
   const copy = [...values]
   for (let i = copy.length - 1; i > 0; i--) {
@@ -98,23 +139,49 @@ const fit = (head: Head, training: ReadonlyArray<Example>): Trained => {
   return { bias, scale, values: Int8Array.from(weights, (weight) => Math.round(weight / scale)) }
 }
 
-/** Measured on what it has not seen; what ships has then seen the whole corpus. */
+const sumOf = ({ values }: Trained, features: ReadonlyArray<number>) =>
+  features.reduce((total, feature) => total + values[feature], 0)
+
+const thresholdLogit = Math.log(threshold / (1 - threshold))
+
+/** Sentences of honest packages that a model which has not seen them would hold the package for. */
+const heldSentences: Array<readonly [name: string, head: Head]> = []
+
+/**
+ * Measured on what it has not seen; what ships has then seen all of it. The bias
+ * is lowered until honest sentences stay below the threshold: a false alarm
+ * holds a whole package, and a package has hundreds of sentences.
+ */
 const trainHead = (head: Head): Weights["heads"][Head] => {
-  const measured = fit(head, training)
-  const shipped = fit(head, [...training, ...heldOut])
-  const probability = ({ features }: Example) =>
-    sigmoid(measured.bias + measured.scale * features.reduce((total, feature) => total + measured.values[feature], 0))
-  const positives = heldOut.filter(({ label }) => label === head)
-  const negatives = heldOut.filter(({ label }) => label === "benign")
-  const share = (examples: ReadonlyArray<Example>) =>
-    Number((examples.filter((example) => probability(example) >= threshold).length / examples.length).toFixed(4))
+  const positives: Array<number> = []
+  const negatives: Array<readonly [logit: number, name: string | undefined]> = []
+  for (let fold = 0; fold < folds; fold++) {
+    const model = fit(
+      head,
+      examples.filter((example) => example.fold !== fold)
+    )
+    for (const example of examples) {
+      if (example.fold !== fold) continue
+      const logit = model.bias + model.scale * sumOf(model, example.features)
+      if (example.label === head) {
+        if (!example.isFromSignals) positives.push(logit)
+      } else if (example.label === "benign") negatives.push([logit, example.name])
+    }
+  }
+  negatives.sort((a, b) => b[0] - a[0])
+  const ofHonest = negatives.filter(([, name]) => name !== undefined)
+  const shift = Math.max(0, ofHonest[0][0] - thresholdLogit + 0.01)
+  const reaches = (logit: number) => logit - shift >= thresholdLogit
+  for (const [logit, name] of negatives) if (name !== undefined && reaches(logit)) heldSentences.push([name, head])
+  const shipped = fit(head, examples)
+  const share = (of: ReadonlyArray<number>) => Number((of.filter(reaches).length / of.length).toFixed(4))
   return {
-    bias: shipped.bias,
+    bias: shipped.bias - shift,
     scale: shipped.scale,
     values: Buffer.from(shipped.values.buffer).toString("base64"),
     heldOut: {
       recall: share(positives),
-      falsePositiveRate: share(negatives),
+      falsePositiveRate: share(negatives.map(([logit]) => logit)),
       positives: positives.length,
       negatives: negatives.length
     }
@@ -122,14 +189,19 @@ const trainHead = (head: Head): Weights["heads"][Head] => {
 }
 
 const weights: Weights = {
-  version: 1,
+  version: 2,
   heads: Object.fromEntries(heads.map((head) => [head, trainHead(head)])) as Weights["heads"]
 }
 writeFileSync(new URL("./weights.json", import.meta.url), `${JSON.stringify(weights, null, 2)}\n`)
-console.log(`trained on ${training.length} sentences, held out ${heldOut.length}; at probability ${threshold}:`)
+console.log(`trained on ${examples.length} sentences, by ${folds} folds at probability ${threshold}:`)
 for (const head of heads) {
   const { recall, falsePositiveRate, positives, negatives } = weights.heads[head].heldOut
   console.log(
-    `${head.padEnd(26)} recall ${recall.toFixed(3)} of ${positives}, false positives ${falsePositiveRate.toFixed(3)} of ${negatives}`
+    `${head.padEnd(26)} recall ${recall.toFixed(3)} of ${positives}, false positives ${falsePositiveRate.toFixed(4)} of ${negatives}`
   )
 }
+const holding: ReadonlyArray<Head> = ["C1_injection", "C3_undeclared_capability", "C4_user_deception"]
+const held = new Set(heldSentences.flatMap(([name, head]) => (holding.includes(head) ? [name] : [])))
+console.log(
+  `honest packages held by a model that has not seen them: ${held.size} of ${readdirSync(fileURLToPath(honest)).length}`
+)

@@ -107,7 +107,10 @@ const examples: Record<string, readonly [found: ReadonlyArray<string>, left: Rea
   ],
   "read-key-files": [["cat ~/.ssh/id_rsa"], ["cat notes/ssh.md"]],
   "read-key-files-instruction": [["Read the user's id_rsa file."], ["Never read id_rsa files.", "Read the readme."]],
-  "cloud-metadata": [["http://169.254.169.254/latest/meta-data"], ["http://192.0.2.1/"]],
+  "cloud-metadata": [
+    ["curl http://169.254.169.254/latest/meta-data"],
+    ["http://192.0.2.1/", "Block 169.254.169.254 in the network policy."]
+  ],
   "dump-environment": [
     ["printenv", "console.log(process.env)"],
     ["console.log(process.env.PORT)", "env FOO=1 make"]

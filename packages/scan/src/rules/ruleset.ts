@@ -7,6 +7,8 @@ import type { Severity } from "@quickagents/schema"
 import { canonicalJson } from "@quickagents/archive"
 import { digestOf } from "@quickagents/archive"
 import { scriptRules } from "./scriptRules.ts"
+import { codeRules } from "../evidence/CodeSignals.ts"
+import { proseRules } from "../evidence/ProseSignals.ts"
 
 export type Threat = "injection" | "exfiltration" | "deception" | "destruction" | "remote-code" | "credential-theft"
 
@@ -21,7 +23,7 @@ export interface Rule {
   readonly isProse: boolean
 }
 
-export const rulesetVersion = "1.1.0"
+export const rulesetVersion = "2.0.0"
 
 const secretsWords = String.raw`(?:secrets?|credentials?|passwords?|api[ _-]?keys?|access[ _-]?tokens?|tokens?|private keys?|ssh keys?|cookies?|session ids?|environment variables?|env vars?|\.env\b(?: file)?)`
 const sendWords = String.raw`(?:send|post|upload|submit|forward|transmit|e-?mail|exfiltrate|leak|report|append|embed|encode|deliver|copy|push)`
@@ -148,7 +150,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "exfiltration",
     "high",
     "Code that posts the environment or credentials",
-    /\b(?:fetch|axios(?:\.post)?|requests\.(?:post|get|put)|urlopen|http\.request|XMLHttpRequest|sendBeacon)\b[^\n]{0,200}(?:process\.env\b(?![.[]['"]?[A-Z_]*(?:URL|HOST|API_BASE))|os\.environ\b(?!\.get|\[)|document\.cookie|localStorage)/u
+    /\b(?:fetch|axios(?:\.post)?|requests\.(?:post|get|put)|urlopen|http\.request|XMLHttpRequest|sendBeacon)\b[^\n]{0,200}(?:process\.env\b(?!\s*[.[])|os\.environ\b(?!\.get|\[)|document\.cookie|localStorage)/u
   ),
 
   prose(
@@ -227,7 +229,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "destruction",
     "high",
     "Makes itself start again after the run",
-    /(?:>>|tee\s+-a)\s*(?:~|\$HOME|\/home\/\w+|\/root)?\/?(?:\.bashrc|\.zshrc|\.profile|\.bash_profile|\.ssh\/authorized_keys)|\bcrontab\s+(?:-\s*$|-l[^\n]{0,40}\|[^\n]{0,120}crontab\s+-)|\/etc\/(?:cron\.[a-z]+|systemd\/system|ld\.so\.preload|rc\.local)|\bsystemctl\s+(?:--user\s+)?enable\b|\bschtasks\s+\/create|CurrentVersion\\Run\b/u
+    /(?:>>|tee\s+-a)\s*(?:~|\$HOME|\/home\/\w+|\/root)?\/?(?:\.bashrc|\.zshrc|\.profile|\.bash_profile|\.ssh\/authorized_keys)|\bcrontab\s+(?:-\s*$|-l[^\n]{0,40}\|[^\n]{0,120}crontab\s+-)|(?:>>?|\btee|\bcp|\bmv|\bln|\binstall)\s[^\n]{0,120}\/etc\/(?:cron\.[a-z]+|systemd\/system|ld\.so\.preload|rc\.local)|\bsystemctl\s+(?:--user\s+)?enable\b|\bschtasks\s+\/create|(?:reg add|New-ItemProperty|Set-ItemProperty)[^\n]{0,120}CurrentVersion\\Run\b/u
   ),
 
   code(
@@ -271,7 +273,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "credential-theft",
     "high",
     "Reads keys and credentials that belong to the machine",
-    /\b(?:cat|less|more|head|tail|cp|scp|tar|zip|base64|xxd|type|Get-Content|open\(|readFile(?:Sync)?\(|read_text\()\s*[^\n]{0,60}(?:~|\$HOME|\$\{HOME\}|\/root|\/home\/[\w$*{}]+|%USERPROFILE%|expanduser\(["']~)\/?\\?(?:["']\s*\+\s*["'])?\/?(?:\.ssh\/|\.aws\/credentials|\.netrc|\.npmrc|\.pypirc|\.docker\/config\.json|\.kube\/config|\.gnupg\/|\.config\/gcloud|\.git-credentials|\.azure\/)/iu
+    /\b(?:(?:cat|less|more|head|tail|cp|scp|tar|zip|base64|xxd|type|Get-Content)\s|open\(|readFile(?:Sync)?\(|read_text\()[^\n]{0,60}(?:~|\$HOME|\$\{HOME\}|\/root|\/home\/[\w$*{}]+|%USERPROFILE%|expanduser\(["']~)\/?\\?(?:["']\s*\+\s*["'])?\/?(?:\.ssh\/|\.aws\/credentials|\.netrc|\.npmrc|\.pypirc|\.docker\/config\.json|\.kube\/config|\.gnupg\/|\.config\/gcloud|\.git-credentials|\.azure\/)/iu
   ),
   prose(
     "read-key-files-instruction",
@@ -285,7 +287,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "credential-theft",
     "high",
     "Asks the cloud's metadata service for credentials",
-    /169\.254\.169\.254|metadata\.google\.internal|\[?fd00:ec2::254\]?|100\.100\.100\.200\/latest\/meta-data/iu
+    /(?:curl|wget|urlopen|requests?|fetch|http|Invoke-\w+|PUT|GET)\b[^\n]{0,160}(?:169\.254\.169\.254\/\S*(?:security-credentials|\biam\b|token|identity)|metadata\.google\.internal)|(?:curl|wget|urlopen\(|requests\.\w+\(|fetch\(|Invoke-\w+)[^\n]{0,160}(?:169\.254\.169\.254|\[?fd00:ec2::254\]?|100\.100\.100\.200)|169\.254\.169\.254\/latest\/meta-data\/iam/iu
   ),
   code(
     "dump-environment",
@@ -312,7 +314,7 @@ export const ruleset: ReadonlyArray<Rule> = [
   ...scriptRules.map((rule) => ({ ...rule, isProse: false }))
 ]
 
-/** Names exactly these rules; reports carry it. */
+/** Names exactly these rules and the signals that S8 adds up; reports carry it. */
 export const rulesetHash = digestOf(
   canonicalJson({
     version: rulesetVersion,
@@ -322,6 +324,7 @@ export const rulesetHash = digestOf(
       threat,
       pattern: pattern.source,
       flags: pattern.flags
-    }))
+    })),
+    signals: [...proseRules, ...codeRules].map(({ kind, pattern, weight }) => [kind, weight, pattern.source])
   })
 )

@@ -152,9 +152,9 @@ const bidiOverrides = /[\u202a-\u202e\u2066-\u2069]/gu
 const invisible =
   /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2060-\u206f\u3164\uffa0\ufeff]+/gu
 /** Joiners shape Indic, Arabic and emoji text; between ASCII they only hide something. */
-const joinerInAscii = /[\x20-\x7e][\u200c\u200d]+[\x20-\x7e]/gu
+const joinerInAscii = /[\x20-\x7e](?:[\u200c\u200d]+[\x20-\x7e]|[\u200c\u200d]{2,})/gu
 /** One variation selector picks a glyph; a row of them is a known way to carry bytes. */
-const selectorRun = /[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{2,}/gu
+const selectorRun = /[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{3,}|[\u{e0100}-\u{e01ef}]{2,}/gu
 const terminalControl = /[\u0001-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu
 
 const first = (
@@ -213,7 +213,7 @@ const judgeCharacters = (text: string): ReadonlyArray<Hit> => {
   if (joiner)
     hits.push({
       rule: "invisible-character",
-      severity: joiner.count > 8 ? "high" : "medium",
+      severity: joiner.count > 8 || joiner.longest > 6 ? "high" : "medium",
       at: joiner.at,
       message: `${joiner.count} joiners inside plain text`
     })
@@ -275,7 +275,10 @@ const comments = /<!--([\s\S]*?)(?:-->|(?![\s\S]))|^\[(?:\/\/|comment|_)\]:\s*(?
 const toolComment =
   /^\s*(?:prettier|eslint|markdownlint|toc|tocstop|spdx|copyright|license|vale|textlint|more|end|start|begin|\/?[a-z-]+-(?:start|end|ignore))\b/iu
 const spokenTo =
-  /\b(?:you|your|must|always|never|ignore|do not|don't|instructions?|assistant|agent|model|system prompt|execute|send|run|secretly|password|token|secret)\b/iu
+  /\b(?:you|your|must|always|never|ignore|do not|don't|instructions?|(?:AI|LLM|assistant|agent|model)s?\s*(?:only|:|,|should|must|shall|will|has to|note)|(?:for|to) (?:the |any |all )?(?:AI|LLMs?|assistants?|agents?|models?|scanners?|judges?|reviewers?)|system prompt|execute|send|secretly|password|token|secret|approve|whenever|hidden|can['’]t see)\b|\b(?:AI|LLM|SYSTEM)\b/iu
+/** A note of one maintainer to another. */
+const maintainers =
+  /^(?:TODO|FIXME|NOTE|HACK|XXX|Maintainers?|Editors?|Authors?|Translators?|Contributors?|Generated|Auto-?generated|Do not edit|keep in sync)\b/iu
 const hiddenStyle =
   /(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d]*[1-9])|text-indent\s*:\s*-\d{3,}|<[a-z][^<>]{0,200}\shidden(?=[\s>=]))/giu
 
@@ -285,7 +288,8 @@ const judgeHidden = (file: PackageFile, text: string): ReadonlyArray<Hit> => {
   for (const match of text.matchAll(comments)) {
     const body = (match[1] ?? match[2] ?? "").trim()
     if (body === "" || toolComment.test(body)) continue
-    const speaks = spokenTo.test(body) && body.split(/\s+/u).length >= 4
+    const speaks =
+      spokenTo.test(body) && body.split(/\s+/u).length >= 4 && !(maintainers.test(body) && body.length < 160)
     hits.push(
       speaks || body.length > 400
         ? {
@@ -297,7 +301,9 @@ const judgeHidden = (file: PackageFile, text: string): ReadonlyArray<Hit> => {
         : { rule: "hidden-comment", severity: "low", at: match.index, message: "A comment that no reader sees" }
     )
   }
-  const style = text.search(hiddenStyle)
+  // A style that is shown as code hides nothing.
+  const shown = text.replace(/```[\s\S]{0,20000}?```|`[^`\n]{1,300}`/gu, (code) => " ".repeat(code.length))
+  const style = shown.search(hiddenStyle)
   if (style !== -1) {
     const isMarkup = markupExtensions.has(extensionOf(file.path))
     hits.push({
@@ -354,8 +360,23 @@ const judgeBlobs = (text: string): ReadonlyArray<Hit> => {
   return hits
 }
 
+/** Blanks that push what follows out of the window of an editor. */
+const pushedAside = /\S[ \t\u00a0\u2000-\u200a\u3000]{80,}(?=\S)/u
+
 const judgeShape = (file: PackageFile, text: string): ReadonlyArray<Hit> => {
   const maxLine = codeExtensions.has(extensionOf(file.path)) ? 2_000 : 20_000
+  if (!codeExtensions.has(extensionOf(file.path)) && !["csv", "tsv"].includes(extensionOf(file.path))) {
+    const aside = text.search(pushedAside)
+    if (aside !== -1)
+      return [
+        {
+          rule: "off-screen-text",
+          severity: "high",
+          at: aside,
+          message: "A long row of blanks pushes text out of sight"
+        }
+      ]
+  }
   let start = 0
   while (start < text.length) {
     const end = text.indexOf("\n", start)
@@ -397,7 +418,7 @@ const judgeFile = (file: PackageFile): ReadonlyArray<Hit> => {
 }
 
 /** S3: what a reader does not see and a model does. */
-export const textStage = defineStage("S3", "1", (pkg) =>
+export const textStage = defineStage("S3", "2", (pkg) =>
   judgeFiles(pkg, (file) =>
     judgeFile(file)
       .slice(0, maxFindings)

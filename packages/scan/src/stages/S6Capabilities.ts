@@ -61,12 +61,11 @@ const dropHosts = [
   "api.telegram.org"
 ]
 
-/** Suffixes under which anyone can have a name: a wildcard there reaches whoever asks for one. */
+/** Suffixes of registries: a wildcard there is a whole country. */
+const registrySuffixes = ["com", "net", "org", "io", "dev", "app", "co.uk", "com.au", "co.jp", "com.br"]
+
+/** Platforms where anyone can have a name: a wildcard there reaches whoever asks for one, the author's own among them. */
 const sharedSuffixes = [
-  "co.uk",
-  "com.au",
-  "co.jp",
-  "com.br",
   "github.io",
   "gitlab.io",
   "pages.dev",
@@ -155,8 +154,10 @@ const judgeBreadth = (manifest: Manifest, report: Report) => {
     const host = hostOf(entry)
     if (dropHosts.some((drop) => isUnder(host.replace(/^\*\./u, ""), drop)))
       report("egress-drop-host", "high", at, `${host} takes what anyone sends and shows it to whoever made the address`)
-    if (host.startsWith("*.") && sharedSuffixes.includes(host.slice(2)))
+    if (host.startsWith("*.") && registrySuffixes.includes(host.slice(2)))
       report("egress-shared-suffix", "high", at, `Anyone can have a name under ${host}`)
+    else if (host.startsWith("*.") && sharedSuffixes.includes(host.slice(2)))
+      report("egress-shared-suffix", "medium", at, `Anyone can have a name under ${host}`)
     else if (host.startsWith("*.")) report("egress-wildcard", "low", at, `${host} covers every name under it`)
     if (/^(?:\d+\.){3}\d+$/u.test(host))
       report("egress-address", "high", at, "An egress host is a bare address, which nobody can read")
@@ -197,7 +198,7 @@ const judgeUnused = (manifest: Manifest, text: string, report: Report) => {
 }
 
 /** S6: what the instructions use against what the manifest grants, and against the release before. */
-export const capabilitiesStage = defineStage("S6", "1", (pkg, { previous }) =>
+export const capabilitiesStage = defineStage("S6", "2", (pkg, { previous }) =>
   Effect.sync(() => {
     const { manifest, manifestSource } = pkg
     if (manifest === undefined || manifestSource === undefined) {

@@ -6,7 +6,8 @@ import { osvQuery } from "../Osv.ts"
 import { registryRecord } from "../PackageRegistries.ts"
 import type { RegistryRecord } from "../PackageRegistries.ts"
 import { digestOf } from "@quickagents/archive"
-import { popularPackages } from "../PopularPackages.ts"
+import { imitates } from "../Lookalikes.ts"
+import { popularPackages, popularScopes } from "../PopularPackages.ts"
 import { defineStage } from "../Stage.ts"
 
 const isSemVer = Schema.is(Version)
@@ -16,40 +17,6 @@ const isExactPyPi = (version: string) =>
 
 const npmName = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/u
 const pypiName = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/u
-
-/** Restricted Damerau-Levenshtein: one slip of the finger, a swap of neighbours included, costs 1. */
-export const editDistance = (a: string, b: string): number => {
-  const rows: Array<Array<number>> = [Array.from({ length: b.length + 1 }, (_, j) => j)]
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1
-      let cost = Math.min(rows[i - 1][j] + 1, row[j - 1] + 1, rows[i - 1][j - 1] + same)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        cost = Math.min(cost, rows[i - 2][j - 2] + 1)
-      row.push(cost)
-    }
-    rows.push(row)
-  }
-  return rows[a.length][b.length]
-}
-
-/** Names that people read as one: separators and scope signs dropped. */
-const bare = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/gu, "")
-
-/** The known name that `name` imitates, or `undefined`. */
-export const imitates = (ecosystem: "npm" | "pypi", name: string): string | undefined => {
-  const known: ReadonlyArray<string> = popularPackages[ecosystem]
-  // PyPI itself takes `a_b`, `a.b` and `A-b` for one name.
-  const same = (a: string, b: string) =>
-    ecosystem === "pypi" ? a.toLowerCase().replace(/[-_.]+/gu, "-") === b : a === b
-  if (known.some((popular) => same(name, popular))) return undefined
-  return known.find(
-    (popular) =>
-      bare(popular) === bare(name) ||
-      (popular.length > 4 && editDistance(name.toLowerCase(), popular) <= (popular.length >= 14 ? 2 : 1))
-  )
-}
 
 type Report = (rule: string, severity: Severity, message: string) => void
 
@@ -108,7 +75,7 @@ const judgeRecord = (record: RegistryRecord | undefined, now: number, report: Re
 const hostOf = (address: string | undefined) => (address === undefined ? "none" : new URL(address).host)
 
 /** S7: the MCP servers a release starts or calls. A known critical vulnerability blocks. */
-export const dependenciesStage = defineStage("S7", "2", ({ manifest, manifestSource }, context) =>
+export const dependenciesStage = defineStage("S7", "3", ({ manifest, manifestSource }, context) =>
   Effect.gen(function* () {
     const { osvBaseUrl, registries = {} } = context
     if (manifest === undefined || manifestSource === undefined) {
@@ -116,7 +83,7 @@ export const dependenciesStage = defineStage("S7", "2", ({ manifest, manifestSou
     }
     const servers = manifest.mcpServers ?? []
     const inputs = {
-      popularPackages: digestOf(JSON.stringify(popularPackages)),
+      popularPackages: digestOf(JSON.stringify([popularPackages, popularScopes])),
       osv: osvBaseUrl ?? "none",
       npm: hostOf(registries.npm),
       pypi: hostOf(registries.pypi)

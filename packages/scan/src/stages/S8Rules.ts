@@ -1,4 +1,6 @@
 import { Effect } from "effect"
+import { evidenceFindings } from "../evidence/Evidence.ts"
+import { isCodePath, isDataPath, isQuotedCase, statementsOf, visible } from "../evidence/Statements.ts"
 import { ruleset, rulesetHash, rulesetVersion } from "../rules/ruleset.ts"
 import type { Rule } from "../rules/ruleset.ts"
 import { defineStage, judgeFiles } from "../Stage.ts"
@@ -17,16 +19,31 @@ export interface RuleMatch {
   readonly rule: Rule
   /** From 1. */
   readonly line: number
+  /** It only names what the rule is about, as in a list of things to look for. */
+  readonly isMention: boolean
 }
 
-/** Each rule at most once a text, at its first match. */
-export const matchRules = (text: string): ReadonlyArray<RuleMatch> => {
-  // Invisible characters between letters must not hide a word; S3 reports them.
-  const lines = text
-    .normalize("NFKC")
-    .replace(/[\u00ad\u200b-\u200d\u2060\ufeff]/gu, "")
-    .split(/\r?\n/u)
-    .map(bounded)
+/** Each rule at most once a prose text: at its first match that is no mention, else at its first mention. */
+const matchProse = (text: string): ReadonlyArray<RuleMatch> => {
+  const statements = statementsOf("text.md", text)
+  return ruleset.flatMap((rule): ReadonlyArray<RuleMatch> => {
+    let mention: RuleMatch | undefined
+    for (const { isMention, line, spoken, text: said } of statements) {
+      const candidate = rule.isProse ? spoken : said
+      const match = rule.pattern.exec(candidate)
+      if (!match || (rule.isProse && forbids.test(candidate.slice(0, match.index)))) continue
+      if (!isMention) return [{ rule, line, isMention }]
+      mention ??= { rule, line, isMention }
+    }
+    return mention === undefined ? [] : [mention]
+  })
+}
+
+/** Each rule at most once a text. Without a path the text is prose. */
+export const matchRules = (source: string, path = "text.md"): ReadonlyArray<RuleMatch> => {
+  const text = visible(source)
+  if (!isCodePath(path, text) && !isDataPath(path)) return matchProse(text)
+  const lines = text.split(/\r?\n/u).map(bounded)
   // Only where a sentence goes on in the next line.
   const windows = lines.map((line, index) => {
     const next = lines[index + 1]?.trim() ?? ""
@@ -37,25 +54,30 @@ export const matchRules = (text: string): ReadonlyArray<RuleMatch> => {
       for (const candidate of [lines[index], windows[index]]) {
         const match = rule.pattern.exec(candidate)
         if (match && !(rule.isProse && forbids.test(candidate.slice(0, match.index))))
-          return [{ rule, line: index + 1 }]
+          return [{ rule, line: index + 1, isMention: isDataPath(path) && isQuotedCase(lines[index]) }]
       }
     }
     return []
   })
 }
 
-/** S8: the static ruleset on every text of the package. */
-export const rulesStage = defineStage("S8", "1", (pkg) =>
+/** S8: the static ruleset on every text of the package, and what weak signs of different kinds add up to. */
+export const rulesStage = defineStage("S8", "2", (pkg, { previous }) =>
   judgeFiles(pkg, ({ path, text }) =>
     text === undefined
       ? []
-      : matchRules(text).map(({ rule, line }) => ({
+      : matchRules(text, path).map(({ isMention, line, rule }) => ({
           stage: "S8",
           rule: rule.id,
-          severity: rule.severity,
+          severity: isMention ? ("info" as const) : rule.severity,
           file: path,
           line,
           message: rule.description
         }))
-  ).pipe(Effect.map((findings) => ({ findings, inputs: { ruleset: rulesetHash, rulesetVersion } })))
+  ).pipe(
+    Effect.map((findings) => ({
+      findings: [...findings, ...evidenceFindings(pkg, previous)],
+      inputs: { ruleset: rulesetHash, rulesetVersion }
+    }))
+  )
 )
