@@ -274,6 +274,8 @@ describe("an organization's subscription", () => {
       expect(answer.status).toBe(201)
       await stack.call(who, "POST", `/api/v1/x/runs/${((await answer.json()) as { id: string }).id}/cancel`)
     }
+    // A balance short of the hold is told first.
+    await stack.call(stack.staff, "POST", "/api/v1/platform/accounts/acme/credits", { credits: 10_000 })
     await subscribe("acme", { standing: "pending-payment" })
     await blocked("pending-payment")
     await runs(gus)
