@@ -332,7 +332,7 @@ describe("an organization's subscription", () => {
     expect(await add(kim)).toMatchObject({ ...full, max: 1 })
     // Of two at once one gets the last seat.
     await subscribe("seated", { seats: 3 })
-    const [eva] = await Promise.all([stack.person("eva")])
+    const eva = await stack.person("eva")
     const both = await Promise.all([add(kim), add(eva)])
     expect(both.filter(({ type }) => type === "/problems/seat-allowance")).toHaveLength(1)
     expect(both.filter(({ role }) => role === "member")).toHaveLength(1)
@@ -363,7 +363,7 @@ describe("an organization's subscription", () => {
     expect(await addKey(mia, 2)).toMatchObject({ title: "laptop" })
 
     // An agent that skips does not move to where that is not included.
-    const [max] = await Promise.all([stack.person("max", Scope.literals)])
+    const max = await stack.person("max", Scope.literals)
     await stack.org("plain", max)
     await subscribe("plain", { features: [] })
     await subscribe("acme")

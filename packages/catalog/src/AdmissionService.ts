@@ -44,7 +44,8 @@ const asked = (url: string, secret: string) =>
           ExtensionSignature.sign(secret, submission.id, at, { method: "POST", path, body })
         ),
         HttpClientRequest.bodyText(body, "application/json"),
-        client.execute
+        client.execute,
+        Effect.mapError(() => unusable("it cannot be reached"))
       )
       const said = yield* answer.stream.pipe(
         Stream.mapError(() => unusable("it breaks off")),
@@ -53,14 +54,18 @@ const asked = (url: string, secret: string) =>
         Stream.mkString
       )
       if (answer.status >= 200 && answer.status < 300) return null
-      return answer.status === 402 ? yield* readRefusal(said) : yield* unusable(`its status is ${answer.status}`)
+      return answer.status === 402
+        ? yield* Effect.mapError(readRefusal(said), () => unusable("its refusal cannot be read"))
+        : yield* unusable(`its status is ${answer.status}`)
     })
 
     return {
       admit: Effect.fn("AdmissionService.admit")(function* (submission: Submission) {
         const refusal = yield* ask(submission).pipe(
-          Effect.timeout(longest),
-          Effect.tapCause((cause) => Effect.logWarning("the admission extension gives no usable answer", cause)),
+          Effect.timeoutOrElse({ duration: longest, orElse: () => Effect.fail(unusable(`it takes over ${longest}`)) }),
+          Effect.tapError(({ why }) =>
+            Effect.annotateLogs(Effect.logWarning("the admission extension gives no usable answer"), { why })
+          ),
           Effect.mapError(() => new AdmissionUnavailable({ detail: "Nothing is stored. Submit it again later." }))
         )
         switch (refusal?.slug) {

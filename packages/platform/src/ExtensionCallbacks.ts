@@ -29,10 +29,10 @@ export const extensionCallbacks = <R>(
     "*",
     `/internal/x/${name}/*`,
     Effect.gen(function* () {
-      const { headers, method, url } = yield* HttpServerRequest.HttpServerRequest
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const { headers, method, url } = request
       const now = new Date(yield* Clock.currentTimeMillis)
       if (!mayBeSigned(headers, now)) return HttpServerResponse.empty({ status: 403 })
-      const request = yield* HttpServerRequest.HttpServerRequest
       const body = yield* request.text.pipe(
         Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBody),
         Effect.orElseSucceed(() => null)

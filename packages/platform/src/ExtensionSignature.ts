@@ -6,7 +6,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto"
 
 /** A request that is older, or from further in the future, is no longer taken. */
-export const freshMs = 300_000
+const freshMs = 300_000
 
 export interface SignedRequest {
   readonly method: string
