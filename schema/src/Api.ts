@@ -14,6 +14,7 @@ import { GrantsGroup } from "./http/Grants.ts"
 import { HostEnrolGroup, StaffHostsGroup } from "./http/Hosts.ts"
 import { AuthGroup, UserGroup } from "./http/Identity.ts"
 import { InstallsGroup } from "./http/Installs.ts"
+import { DependencyAlertsGroup, McpServersGroup } from "./http/McpServers.ts"
 import { LogGroup } from "./http/Log.ts"
 import { MetaGroup, WellKnownGroup } from "./http/Meta.ts"
 import { OrgsGroup } from "./http/Orgs.ts"
@@ -45,6 +46,8 @@ export class CoreApi extends HttpApi.make("registry")
   .add(LogGroup)
   .add(GrantsGroup)
   .add(InstallsGroup)
+  .add(McpServersGroup)
+  .add(DependencyAlertsGroup)
   .add(ReviewGroup)
   .add(DisputesGroup)
   .add(AdvisoriesGroup)

@@ -198,6 +198,26 @@ describe("a fork", () => {
     expect(await publicly()).toBe(200)
   })
 
+  it("[AGENT-003] is a record that carries what it is built into, when it was retired, its fork, its alerts and its scans", async () => {
+    await publish(stack, ada, scriptedAgent("ada/origin", "1.0.0"))
+    await forkOf(ada, "ada/origin", { namespace: "ada", name: "copy" })
+    await copied(ada, "ada/copy")
+    const carried = {
+      builtin: false,
+      retiredAt: null,
+      forkedFrom: { namespace: "ada", name: "origin", version: "1.0.0", available: true },
+      forkCount: 0,
+      forkState: "ready",
+      forkDetail: "1.0.0 was copied",
+      dependencyAlerts: 0,
+      pipelineSkip: false
+    }
+    expect(await read(null, "ada/copy")).toMatchObject(carried)
+    await stack.call(ada, "POST", `${agents}/ada/copy/retire`)
+    expect(await read(ada, "ada/copy")).toMatchObject({ ...carried, retiredAt: expect.stringMatching(/^\d{4}-.*Z$/u) })
+    expect(await read(null, "ada/origin")).toMatchObject({ forkedFrom: null, forkState: null, forkDetail: null })
+  })
+
   it("tells where it comes from to those who may know, and no longer as available when that is gone", async () => {
     await publish(stack, ada, scriptedAgent("acme/hidden", "1.0.0"), "private")
     await forkOf(ada, "acme/hidden", { namespace: "ada" })

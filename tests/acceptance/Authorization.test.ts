@@ -96,6 +96,12 @@ beforeAll(async () => {
     version: "0.8.0",
     reason: "For the table."
   })
+  await stack.sql(
+    (
+      sql
+    ) => sql`WITH package AS (INSERT INTO mcp_packages (ecosystem, name, version, declared_at) VALUES ('npm', 'secret-mcp', '1.0.0', now()))
+      INSERT INTO mcp_declarations SELECT v.id, 'npm', 'secret-mcp', '1.0.0' FROM versions v WHERE v.archive_digest = ${digest}`
+  )
   run = await runToEnd(stack, owner, script1)
   await until(
     () => stack.request(owner, "GET", "/api/v1/log/proof/inclusion?ref=acme/secret@1.0.0"),
@@ -472,6 +478,11 @@ const rows: Readonly<Record<string, Row>> = {
   },
   "DELETE /api/v1/agents/:ns/:name": managesFresh(204, async (path) => path),
 
+  "GET /api/v1/user/dependency-alerts": mine("/api/v1/user/dependency-alerts", "user:profile"),
+  // What a private agent declares is told to its readers.
+  "GET /api/v1/mcp-servers/scan": readsSecret(
+    () => "/api/v1/mcp-servers/scan?ecosystem=npm&package=secret-mcp&version=1.0.0"
+  ),
   "GET /api/v1/log/checkpoint": anyone(200, "/api/v1/log/checkpoint"),
   // The log is everyone's: no credential opens more of it, and none is needed.
   "GET /api/v1/log/tile/:level/:n": anyone(404, "/api/v1/log/tile/0/999"),

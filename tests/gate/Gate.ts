@@ -1,6 +1,6 @@
 /** Labelled packages through the stages and the gate as a submission goes, with the local judge and no network. */
 import { defaultArchiveLimits, openPackage } from "@quickagents/archive"
-import { archiveStage, decide, Judge, stages } from "@quickagents/scan"
+import { archiveStage, decide, Judge, stagesFor } from "@quickagents/scan"
 import type { GateDecision, PreviousRelease, ScanContext } from "@quickagents/scan"
 import type { StageResult } from "@quickagents/schema"
 import { Effect, Layer, Result } from "effect"
@@ -53,7 +53,7 @@ const judged = Effect.fnUntraced(function* (labelled: LabelledPackage) {
       budgetCaps: { seconds: 900, turns: 60 },
       ...(previous === undefined ? {} : { previous })
     }
-    for (const { run, stage } of stages) {
+    for (const { run, stage } of stagesFor(pkg)) {
       results.push(yield* timed(stage, run(pkg, context)))
       if (stage === "S2" && pkg.manifest === undefined) break
     }

@@ -1,6 +1,6 @@
 /** The REST API, the pages and the operations routes on one server. */
 import { AuthHttp, authentication, UserHttp } from "@quickagents/identity"
-import { CatalogHttp, GitTransports, GovernanceHttp } from "@quickagents/catalog"
+import { CatalogHttp, GitTransports, GovernanceHttp, McpPackagesHttp } from "@quickagents/catalog"
 import { DomainsHttp, OrgsHttp, PlatformAuditHttp, TeamsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
 import {
@@ -32,6 +32,7 @@ const CoreHandlers = Layer.mergeAll(
   DomainsHttp,
   PlatformAuditHttp,
   CatalogHttp,
+  McpPackagesHttp,
   GovernanceHttp,
   ScanHttp,
   RulesetReleasesHttp,

@@ -1,14 +1,15 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
-import { copyForks, eraseDecommissioned, failUnfinishedForks } from "@quickagents/catalog"
+import { copyForks, eraseDecommissioned, failUnfinishedForks, McpPackagesSql } from "@quickagents/catalog"
 import { sweepSessions } from "@quickagents/identity"
 import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
-import { appendToLog, reattest, reconcileScans, sweepRuleset } from "@quickagents/scan"
+import { appendToLog, mcpSweep, reattest, reconcileScans, sweepRuleset } from "@quickagents/scan"
 import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
 const minutely = Cron.parseUnsafe("* * * * *")
 const hourly = Cron.parseUnsafe("7 * * * *")
+const tenMinutely = Cron.parseUnsafe("*/10 * * * *")
 const daily = Cron.parseUnsafe("23 3 * * *")
 
 /** A job that fails is tried again at its next time; its failure is logged, not hidden. */
@@ -64,8 +65,31 @@ const Reattest = Singleton.make(
   )
 )
 
+/** Each package once a day. Looks every ten minutes for what is due, so that a new one does not wait and a crash or a silent OSV costs no day. */
+const McpSweep = Layer.unwrap(
+  Effect.gen(function* () {
+    const osvUrl = (yield* Settings.Settings)["scan.osvUrl"]
+    if (osvUrl === null) {
+      yield* Effect.logInfo("scan.mcp_sweep does nothing: no OSV service is configured")
+      return Layer.empty
+    }
+    return job(
+      "scan.mcp_sweep",
+      tenMinutely,
+      mcpSweep(osvUrl).pipe(
+        Effect.tap((done) =>
+          done.checked + done.failed + done.opened === 0
+            ? Effect.void
+            : Effect.logInfo("MCP packages checked").pipe(Effect.annotateLogs(done))
+        )
+      )
+    )
+  })
+).pipe(Layer.provide(McpPackagesSql.layer))
+
 export const CoreJobs = Layer.mergeAll(
   Reattest,
+  McpSweep,
   watchdog("log.append", "2 seconds", appendToLog),
   job("scan.reconcile", minutely, reconcileScans),
   watchdog("scan.ruleset_sweep", "5 seconds", sweepRuleset),

@@ -85,6 +85,13 @@ const limitProblems = (
 ): ReadonlyArray<TarProblem> => {
   const own = files.filter((file) => !packs.some((pack) => isInside(pack, file.path)))
   const problems: Array<TarProblem> = []
+  const bytes = files.reduce((sum, file) => sum + file.bytes.length, 0)
+  if (bytes > limits.unpackedMaxBytes) {
+    problems.push({
+      rule: "unpacked-too-large",
+      message: `The files have ${bytes} bytes in all; at most ${limits.unpackedMaxBytes}`
+    })
+  }
   if (own.length > limits.archiveMaxFiles) {
     problems.push({
       rule: "too-many-files",
@@ -118,6 +125,9 @@ const limitProblems = (
   return problems
 }
 
+/** Header and padding: what is bounded is the files, and 12,000 of them may lie in 12 MB of tar. */
+const tarBytesPerFile = 1024
+
 const toFile = (entry: TarEntry): PackageFile => ({
   path: entry.path,
   bytes: entry.bytes,
@@ -137,7 +147,7 @@ export const openPackage = (
       { rule: "archive-too-large", message: `The archive has more than ${limits.archiveMaxBytes} bytes` }
     ])
   }
-  const tar = gunzipStrict(archive, limits.unpackedMaxBytes)
+  const tar = gunzipStrict(archive, limits.unpackedMaxBytes + limits.unpackedMaxFiles * tarBytesPerFile)
   if (Result.isFailure(tar)) return refused([tar.failure])
   const { entries, problems } = readTar(tar.success, {
     maxEntries: limits.unpackedMaxFiles,

@@ -62,6 +62,7 @@ export const agentRecord = (row: AgentRow): Agent => ({
   latestVersion: row.latestVersion,
   ...affecting(row.advisories, row.latestVersion),
   retiredAt: row.retiredAt?.toISOString() ?? null,
+  dependencyAlerts: row.dependencyAlerts,
   forkedFrom: row.forkedFrom === null ? null : sourceOf(row),
   forkCount: row.forkCount,
   forkState: row.forkState,

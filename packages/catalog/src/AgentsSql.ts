@@ -48,6 +48,7 @@ export interface AgentRow {
   readonly updatedAt: Date
   readonly retiredAt: Date | null
   readonly visibilityBefore: "public" | "private" | null
+  readonly dependencyAlerts: number
   readonly pipelineSkip: boolean
   /** Id of the source. */
   readonly forkedFrom: string | null
@@ -157,6 +158,7 @@ const make = Effect.gen(function* () {
     a.retired_at, a.visibility_before, a.pipeline_skip, a.forked_from, a.forked_version, a.forked_as, a.fork_state, a.fork_detail,
     a.fork_archive, a.fork_archive_bytes, source.namespace || '/' || source.name AS source,
     (SELECT count(*)::integer FROM agents f WHERE f.forked_from = a.id AND f.fork_state = 'ready' AND f.deleted_at IS NULL) AS fork_count,
+    (SELECT count(*)::integer FROM dependency_alerts d WHERE d.agent_id = a.id AND d.closed_at IS NULL) AS dependency_alerts,
     latest.version AS latest_version, latest.manifest -> 'modes' AS modes, ${advisories}`)
   const latestJoin = sql.literal(`
     LEFT JOIN LATERAL (

@@ -14,7 +14,20 @@ export const Randomness = Context.Reference<SecureRandom.SecureRandom["Service"]
 })
 
 /** The kinds of id that the contract names. */
-export type IdPrefix = "acc" | "org" | "tok" | "ses" | "agt" | "ver" | "run" | "inp" | "host" | "enr" | "abr" | "rsr"
+export type IdPrefix =
+  | "acc"
+  | "org"
+  | "tok"
+  | "ses"
+  | "agt"
+  | "ver"
+  | "run"
+  | "inp"
+  | "host"
+  | "enr"
+  | "dep"
+  | "abr"
+  | "rsr"
 
 /**
  * `${prefix}_${ULID}`, for example `run_01JD8K2Z4W5X6Y7Z8A9B0C1D2E`. Within one

@@ -220,6 +220,16 @@ export const table = {
   "judge.apiKey": setting("Key of the judge", null as string | null, optional(text), true),
   "scan.clamd": setting("clamd: host:port or unix:/path", null as string | null, optional(text)),
   "scan.osvUrl": setting("OSV API that answers vulnerability queries", null as string | null, optional(url)),
+  "scan.npmUrl": setting(
+    "npm registry that tells of packages of MCP servers, as https://registry.npmjs.org",
+    null as string | null,
+    optional(url)
+  ),
+  "scan.pypiUrl": setting(
+    "Python index that tells of packages of MCP servers, as https://pypi.org",
+    null as string | null,
+    optional(url)
+  ),
   "review.fourEyes": setting(
     "Severities of which a held version needs two reviewers to be published; empty asks for one",
     ["high", "critical"] as ReadonlyArray<string>,

@@ -12,7 +12,7 @@ export interface GateDecision {
   readonly findingCounts: Record<Severity, number>
 }
 
-/** A package is never published without these; S10 and SK may be skipped or absent. */
+/** A package is never published without these, nor one that ships packs without SK; S10 may be skipped or absent. */
 const required: ReadonlyArray<StageId> = ["S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9"]
 
 /** A trial that saw a decoy leave its sandbox. */
@@ -54,7 +54,7 @@ export const countFindings = (findings: ReadonlyArray<Finding>): Record<Severity
  * not do its work, published otherwise. A stage that failed, or a required one
  * that is missing or skipped, is a `pipeline-error` of S0.
  */
-export const decide = (stages: ReadonlyArray<StageResult>): GateDecision => {
+export const decide = (stages: ReadonlyArray<StageResult>, shipsPacks = false): GateDecision => {
   const blocking = stages.flatMap(({ findings }) => findings).filter(blocks)
   const errors = [
     ...stages
@@ -63,7 +63,7 @@ export const decide = (stages: ReadonlyArray<StageResult>): GateDecision => {
     // A refused archive or manifest ends the pipeline, and what follows is rightly absent.
     ...(blocking.length > 0
       ? []
-      : required
+      : [...required, ...(shipsPacks ? (["SK"] as const) : [])]
           .filter((stage) => !stages.some((result) => result.stage === stage && result.status !== "skipped"))
           .map((stage) => pipelineError(`Stage ${stage} did not run`)))
   ]

@@ -36,8 +36,8 @@ const stageOf: Readonly<Record<RulesetStage, Stage>> = { S4: malwareStage, S8: r
 
 class RescanFailed extends Data.TaggedError("RescanFailed")<{ readonly message: string }> {}
 
-/** The same finding may move to another line of the same file, and be worded anew: it is no new one. */
-const keyOf = ({ file, rule, stage }: Finding) => `${stage} ${rule} ${file ?? ""}`
+/** The same finding may move to another line of the same file, and be worded anew: it is no new one. In a shipped pack SK found it first. */
+const keyOf = ({ file, rule }: Finding) => `${rule} ${file ?? ""}`
 
 const judge = Effect.fnUntraced(function* ({ stages, versionId }: RescanRow) {
   const settings = yield* Settings.Settings

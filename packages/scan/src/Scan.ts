@@ -21,15 +21,16 @@ import { Judge } from "./Judge.ts"
 import { buildReport, manifestDigest, reportDigest, unscannedReport } from "./Report.ts"
 import { rubricHash } from "./Rubric.ts"
 import { rulesetHash } from "./rules/ruleset.ts"
+import { shippedPacks } from "./ShippedPacks.ts"
 import { SigningKeys } from "./SigningKeys.ts"
 import type { ScanContext } from "./Stage.ts"
 import { toStageResult } from "./Stage.ts"
-import { archiveStage, stages } from "./Stages.ts"
+import { archiveStage, stages, stagesFor } from "./Stages.ts"
 
 /** A stage that could not do its work is tried so often, with growing pauses. Spec: Events 8. */
 const attempts = 5
 /** What a stage may take with all its tries. S9 asks the judge six questions about every 8 KiB, at the judge's pace. */
-const stageTimeout = (stage: StageId) => (stage === "S9" ? "15 minutes" : "3 minutes")
+const stageTimeout = (stage: StageId) => (stage === "SK" ? "20 minutes" : stage === "S9" ? "15 minutes" : "3 minutes")
 /** A scan older than this goes to a person. Spec: Other states. */
 const scanLifeMs = 30 * 60_000
 /** A scan without progress for so long has lost its message or its process. */
@@ -132,10 +133,12 @@ export const scanVersion = Effect.fnUntraced(
     if (!finished.has("S1")) yield* keep(opened.result)
 
     const { pkg } = opened
+    const following = pkg === undefined ? stages : stagesFor(pkg)
     if (pkg !== undefined) {
       const previous = yield* Effect.orDie(rows.lastPublishedManifest(version.agentId))
       const clamd = clamdOf(settings["scan.clamd"])
       const osvBaseUrl = settings["scan.osvUrl"]
+      const [npm, pypi] = [settings["scan.npmUrl"], settings["scan.pypiUrl"]]
       const caps = tierNames.map((tier) => settings[`runs.caps.${tier}`])
       const context: ScanContext = {
         namespace: version.namespace,
@@ -156,9 +159,10 @@ export const scanVersion = Effect.fnUntraced(
               }
             }),
         ...(clamd === undefined ? {} : { clamd }),
-        ...(osvBaseUrl === null ? {} : { osvBaseUrl })
+        ...(osvBaseUrl === null ? {} : { osvBaseUrl }),
+        registries: { ...(npm === null ? {} : { npm }), ...(pypi === null ? {} : { pypi }) }
       }
-      for (const { run, stage } of stages) {
+      for (const { run, stage } of following) {
         if (!finished.has(stage)) {
           yield* tell(stage, "running", yield* now)
           const unanswered = withoutAnswer(stage, judge.provider)
@@ -180,8 +184,10 @@ export const scanVersion = Effect.fnUntraced(
       }
     }
 
-    const ordered = ["S1" as const, ...stages.map(({ stage }) => stage)].flatMap((stage) => finished.get(stage) ?? [])
-    const decision = decide(ordered)
+    const ordered = ["S1" as const, ...following.map(({ stage }) => stage)].flatMap(
+      (stage) => finished.get(stage) ?? []
+    )
+    const decision = decide(ordered, pkg !== undefined && shippedPacks(pkg).length > 0)
     const finishedAt = yield* now
     const manifest = pkg?.manifest
     // What cannot be opened, or has no sound manifest, can be neither installed nor run: that much is asked of every version.

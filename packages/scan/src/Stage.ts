@@ -4,6 +4,7 @@ import { stageNames } from "@quickagents/schema"
 import { Clock, Effect } from "effect"
 import type { ClamdAddress } from "./Clamd.ts"
 import type { PackageFile, ReleasePackage } from "@quickagents/archive"
+import type { PackageRegistries } from "./PackageRegistries.ts"
 
 /** The grants of the last published version, for what a new one widens. */
 export interface PreviousRelease {
@@ -26,6 +27,8 @@ export interface ScanContext {
   readonly clamd?: ClamdAddress
   /** Base URL of an OSV service, as `https://api.osv.dev`; absent means known vulnerabilities are not looked up. */
   readonly osvBaseUrl?: string
+  /** Where the packages of MCP servers are looked up. */
+  readonly registries?: PackageRegistries
 }
 
 /** One stage's judgement of a package. It never fails: a stage that could not do its work answers `failed`. */
@@ -88,7 +91,7 @@ export const defineStage = <R>(
 
 /** Judges file by file and lets the process do other work between them: a package may hold 60 MB. */
 export const judgeFiles = (
-  pkg: ReleasePackage,
+  pkg: Pick<ReleasePackage, "files">,
   judge: (file: PackageFile) => ReadonlyArray<Finding>
 ): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.forEach(pkg.files, (file) => Effect.yieldNow.pipe(Effect.andThen(Effect.sync(() => judge(file))))).pipe(

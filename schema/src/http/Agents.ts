@@ -94,6 +94,8 @@ export const Agent = Schema.Struct({
   advisories: Schema.optionalKey(Schema.Array(AdvisoryNote)),
   /** Set while the agent is retired: private, and closed to submissions. */
   retiredAt: Schema.NullOr(Timestamp),
+  /** Open alerts on its published versions: known vulnerabilities of packages that they declare. */
+  dependencyAlerts: Schema.Int,
   /** Null when the agent is no fork. */
   forkedFrom: Schema.NullOr(ForkedFrom),
   /** Forks of it that are ready. */

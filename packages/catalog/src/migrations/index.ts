@@ -2,6 +2,7 @@ import type { Database } from "@quickagents/platform"
 import catalog from "./2026112130_catalog.ts"
 import govern from "./2026112240_govern.ts"
 import lifecycle from "./2026112160_lifecycle.ts"
+import mcpPackages from "./2026112245_mcp_packages.ts"
 import search from "./2026112170_search.ts"
 import searchFacets from "./2026112270_search_facets.ts"
 import forks from "./2026112220_forks.ts"
@@ -14,5 +15,6 @@ export const migrations: Database.Migrations = {
   "2026112220_forks": forks,
   "2026112232_team_grants": teamGrants,
   "2026112240_govern": govern,
+  "2026112245_mcp_packages": mcpPackages,
   "2026112270_search_facets": searchFacets
 }

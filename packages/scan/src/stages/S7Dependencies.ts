@@ -1,8 +1,10 @@
 import type { Finding, McpServer, Severity } from "@quickagents/schema"
 import { manifestFile, Version } from "@quickagents/schema"
-import { Effect, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import { isIP } from "node:net"
 import { osvQuery } from "../Osv.ts"
+import { registryRecord } from "../PackageRegistries.ts"
+import type { RegistryRecord } from "../PackageRegistries.ts"
 import { digestOf } from "@quickagents/archive"
 import { popularPackages } from "../PopularPackages.ts"
 import { defineStage } from "../Stage.ts"
@@ -63,7 +65,14 @@ const judgeUrl = (source: string, report: Report) => {
     report("mcp-url-private", "high", "The server's url names a private host")
 }
 
-const judgePackage = ({ ecosystem, name, version }: NonNullable<McpServer["package"]>, report: Report) => {
+type Package = NonNullable<McpServer["package"]>
+
+/** Whether a registry can be asked for it: the form of its name and one exact version. */
+const isNamed = ({ ecosystem, name, version }: Package) =>
+  (ecosystem === "npm" ? npmName : pypiName).test(name) &&
+  (ecosystem === "npm" ? isSemVer(version) : isExactPyPi(version))
+
+const judgePackage = ({ ecosystem, name, version }: Package, report: Report) => {
   if (!(ecosystem === "npm" ? npmName : pypiName).test(name))
     report("package-name-invalid", "high", `The server's package is no ${ecosystem} name`)
   if (!(ecosystem === "npm" ? isSemVer(version) : isExactPyPi(version)))
@@ -72,16 +81,46 @@ const judgePackage = ({ ecosystem, name, version }: NonNullable<McpServer["packa
   if (popular) report("typosquat", "high", `The server's package is named almost like ${popular}`)
 }
 
-const notLookedUp = "existence, install scripts and licences of packages are not checked"
+/** A package this young was seen by nobody yet: most malicious ones are taken down within days. */
+const youngMs = 72 * 3_600_000
+
+const judgeRecord = (record: RegistryRecord | undefined, now: number, report: Report) => {
+  if (record === undefined)
+    return report(
+      "package-not-found",
+      "high",
+      "Its registry has no such version of the server's package: anyone could publish it"
+    )
+  if (record.installScripts.length > 0)
+    report(
+      "install-script",
+      "medium",
+      `Installing the server's package runs its code (${record.installScripts.join(", ")})`
+    )
+  if (record.yanked) report("package-yanked", "medium", "The server's package was yanked at this version")
+  if (record.deprecated) report("package-deprecated", "low", "The server's package is deprecated at this version")
+  if (record.publishedAt !== undefined && now - record.publishedAt.getTime() < youngMs)
+    report("package-young", "medium", "The server's package was published less than 72 hours ago")
+  if (record.license === undefined) report("license-unknown", "info", "The server's package names no licence")
+}
+
+/** Strangers read a report: of an operator's address, which may carry a name and password, only the host. */
+const hostOf = (address: string | undefined) => (address === undefined ? "none" : new URL(address).host)
 
 /** S7: the MCP servers a release starts or calls. A known critical vulnerability blocks. */
-export const dependenciesStage = defineStage("S7", "1", ({ manifest, manifestSource }, { osvBaseUrl }) =>
+export const dependenciesStage = defineStage("S7", "2", ({ manifest, manifestSource }, context) =>
   Effect.gen(function* () {
+    const { osvBaseUrl, registries = {} } = context
     if (manifest === undefined || manifestSource === undefined) {
       return { findings: [], status: "skipped" as const, detail: "The manifest cannot be read" }
     }
     const servers = manifest.mcpServers ?? []
-    const inputs = { popularPackages: digestOf(JSON.stringify(popularPackages)), osv: osvBaseUrl ?? "none" }
+    const inputs = {
+      popularPackages: digestOf(JSON.stringify(popularPackages)),
+      osv: osvBaseUrl ?? "none",
+      npm: hostOf(registries.npm),
+      pypi: hostOf(registries.pypi)
+    }
     if (servers.length === 0) return { findings: [], inputs, detail: "The package declares no MCP server" }
     const findings: Array<Finding> = []
     const reportAt =
@@ -100,29 +139,35 @@ export const dependenciesStage = defineStage("S7", "1", ({ manifest, manifestSou
       if (server.package) judgePackage(server.package, reportAt(index))
       if (server.url !== undefined) judgeUrl(server.url, reportAt(index))
     })
-    if (osvBaseUrl === undefined)
-      return {
-        findings,
-        inputs,
-        detail: `Known vulnerabilities: not checked, no OSV service is configured; ${notLookedUp}`
-      }
-    return yield* Effect.forEach(
-      servers,
-      (server, index) =>
-        server.package === undefined
-          ? Effect.void
-          : osvQuery(osvBaseUrl, server.package).pipe(
-              Effect.map((vulnerabilities) => {
-                for (const { id, severity } of vulnerabilities)
-                  reportAt(index)("known-vulnerability", severity, `${id} is known for this version`)
-              })
-            ),
-      { discard: true, concurrency: 4 }
-    ).pipe(
-      Effect.as({ findings, inputs, detail: notLookedUp }),
-      Effect.catchTag("OsvFailed", ({ reason }) =>
-        Effect.succeed({ findings, inputs, status: "failed" as const, detail: `OSV: ${reason}` })
+    const unasked = (["npm", "pypi"] as const).filter(
+      (ecosystem) =>
+        registries[ecosystem] === undefined && servers.some((server) => server.package?.ecosystem === ecosystem)
+    )
+    const notLookedUp = [
+      ...(osvBaseUrl === undefined ? ["Known vulnerabilities: not checked, no OSV service is configured"] : []),
+      ...unasked.map(
+        (ecosystem) =>
+          `existence, install scripts, age and licences of ${ecosystem} packages are not checked, no registry is configured`
       )
+    ]
+    const now = yield* Clock.currentTimeMillis
+    const lookUp = Effect.fnUntraced(function* (server: McpServer, index: number) {
+      if (server.package === undefined) return
+      if (osvBaseUrl !== undefined) {
+        for (const { id, severity } of yield* osvQuery(osvBaseUrl, server.package))
+          reportAt(index)("known-vulnerability", severity, `${id} is known for this version`)
+      }
+      const registry = registries[server.package.ecosystem]
+      if (registry !== undefined && isNamed(server.package))
+        judgeRecord(yield* registryRecord(registry, server.package), now, reportAt(index))
+    })
+    const failed = (reason: string) => Effect.succeed({ findings, inputs, status: "failed" as const, detail: reason })
+    return yield* Effect.forEach(servers, lookUp, { discard: true, concurrency: 4 }).pipe(
+      Effect.as({ findings, inputs, ...(notLookedUp.length === 0 ? {} : { detail: notLookedUp.join("; ") }) }),
+      Effect.catchTags({
+        OsvFailed: ({ reason }) => failed(`OSV: ${reason}`),
+        RegistryFailed: ({ ecosystem, reason }) => failed(`registry of ${ecosystem}: ${reason}`)
+      })
     )
   })
 )

