@@ -29,6 +29,8 @@ const call = async (method, path, body) => {
     method,
     headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
     ...(body && { body: JSON.stringify(body) })
+  }).catch((error) => {
+    throw new Error(`${registry} cannot be reached: ${error.cause?.message ?? error.message}`)
   })
   return { status: response.status, answer: await response.json() }
 }

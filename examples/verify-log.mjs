@@ -27,14 +27,26 @@ class UsageWrong extends Error {}
 const refute = (message) => {
   throw new Refuted(message)
 }
-const good = (message) => console.log(`ok    ${message}`)
+/** What is quoted of a registry may hold what a terminal obeys. */
+const plain = (text) => text.replace(/(?![\n\t])[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu, " ")
+const good = (message) => console.log(plain(`ok    ${message}`))
 
 const arguments_ = () => {
   try {
     const { positionals, values } = parseArgs({
       allowPositionals: true,
-      options: { registry: { type: "string", default: "http://127.0.0.1:4000" }, state: { type: "string" } }
+      options: {
+        registry: { type: "string", default: "http://127.0.0.1:4000" },
+        state: { type: "string" },
+        help: { type: "boolean", short: "h" }
+      }
     })
+    if (values.help) {
+      // The comment at the top of this file.
+      const [, text] = /\/\*\*\n([\s\S]*?)\n \*\//.exec(readFileSync(new URL(import.meta.url), "utf8"))
+      console.log(text.replace(/^ \* ?/gm, ""))
+      process.exit(0)
+    }
     const release = /^([a-z0-9-]+)\/([a-z0-9-]+)@([0-9A-Za-z.+-]+)$/.exec(positionals[0] ?? "a/b@0")
     if (positionals.length > 1 || release === null) throw new Error("name one release as ns/name@version")
     const [ref, namespace, name, version] = release
@@ -301,6 +313,6 @@ try {
 } catch (error) {
   const [exitCode, word] =
     error instanceof Refuted ? [1, "FAIL"] : error instanceof UsageWrong ? [2, "usage"] : [3, "could not be checked:"]
-  console.error(`${word}  ${error.message}`)
+  console.error(plain(`${word}  ${error.message}`))
   process.exitCode = exitCode
 }

@@ -5,6 +5,12 @@ import { compareVersions, inRange, VersionRange } from "./Advisory.ts"
 const isRange = Schema.is(VersionRange)
 
 describe("a range of versions", () => {
+  it("is refused in words, not with the expression that reads it", () => {
+    expect(() => Schema.decodeUnknownSync(VersionRange)(">=0.2 <0.3")).toThrow(
+      "Expected a range of whole versions as >=1.0.0 <1.4.2, or *"
+    )
+  })
+
   it("orders versions as Semantic Versioning does", () => {
     const ordered = [
       "1.0.0-alpha",

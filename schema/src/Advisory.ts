@@ -13,7 +13,10 @@ const all = `${comparator}(?: ${comparator})*`
 /** Versions that satisfy every comparator of one of the alternatives; `*` is all. Pre-releases are ordered as Semantic Versioning 11 says. */
 export const VersionRange = Schema.String.check(
   Schema.isMaxLength(400),
-  Schema.isPattern(new RegExp(`^(?:\\*|${all}(?: \\|\\| ${all})*)$`, "u"))
+  Schema.isPattern(new RegExp(`^(?:\\*|${all}(?: \\|\\| ${all})*)$`, "u"), {
+    // The expression itself explains nothing to who wrote the range.
+    expected: "a range of whole versions as >=1.0.0 <1.4.2, or *"
+  })
 ).pipe(
   Schema.annotate({
     description:

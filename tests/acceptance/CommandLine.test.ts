@@ -6,7 +6,7 @@
 import { commandLine } from "@quickagents/cli"
 import type { AgentVersion } from "@quickagents/schema"
 import { Effect } from "effect"
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import {
   cpSync,
@@ -295,6 +295,11 @@ describe("the quickagent command", () => {
     expect(await frozenWith((_, entry) => (entry.capabilitiesDigest = other))).toBe(10)
     expect(await frozenWith((_, entry) => (entry.attestationKeyId = "b".repeat(64)))).toBe(10)
     expect(await frozenWith((_, entry) => (entry.version = "../../etc"))).toBe(10)
+    expect(
+      await frozenWith((lock, entry) => {
+        lock.agents = { "../../etc": entry }
+      })
+    ).toBe(10)
     expect(await frozenWith((lock) => (lock.registry = "https://elsewhere.example"))).toBe(10)
     expect(await frozenWith(() => {})).toBe(0)
 
@@ -374,6 +379,7 @@ describe("the quickagent command", () => {
     const held = await author.quickagent(["publish", "hostile"])
     expect(held.code).toBe(18)
     expect(held.stderr).toContain("olli/hostile@1.0.0 is held for review")
+    expect(held.stderr).toContain("/api/v1/agents/olli/hostile/versions/1.0.0/dispute")
     expect(held.stderr).toMatch(/S8 fetch-and-run \(high\) in scripts\/setup\.sh:\d/)
 
     write(author.path("project/broken"), {
@@ -391,7 +397,13 @@ describe("the quickagent command", () => {
     expect(broken.stderr).toContain("agent.yaml:5: modes")
     expect(JSON.parse(json.stdout)).toMatchObject({ valid: false, problems: [expect.stringContaining("modes")] })
     expect(away.stderr).toContain("cannot be reached")
-    expect(unknown.stderr).toContain("There is no such thing at this registry")
+    expect(unknown.stderr).toContain(`There is no olli/nothing-here at ${stack.urls[0]}, or you may not read it`)
+    for (const line of [["show"], ["verify"], ["yank"]]) {
+      const missing = await author.quickagent([...line, "olli/nothing-here@1.0.0"])
+      expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("There is no olli/nothing-here")])
+    }
+    const notToken = await author.quickagent(["whoami"], { environment: { QUICKAGENTS_TOKEN: "two words" } })
+    expect([notToken.code, notToken.stderr]).toEqual([2, expect.stringContaining("QUICKAGENTS_TOKEN holds no token")])
     expect(help.stdout).toContain("Exit code 18")
 
     // Ctrl-C while the token is waited for.
@@ -405,6 +417,40 @@ describe("the quickagent command", () => {
     waiting.stderr.once("data", () => waiting.kill("SIGINT"))
     expect(await code).toBe(130)
     expect(existsSync(author.path("elsewhere/.config"))).toBe(false)
+  })
+
+  it("shows nothing of a hostile registry's answers that a terminal obeys, and tells of answers that break off", async () => {
+    const reader = machine("terminal")
+    const problem = JSON.stringify({
+      type: "/problems/not-found",
+      status: 404,
+      title: "x",
+      detail: "a\u001b]0;b\u0007\u202ec"
+    })
+    const server = createServer((request, response) => {
+      if (request.url?.includes("/search") === true) {
+        response.writeHead(200, { "content-type": "application/json", "content-length": "100" })
+        response.write("{", () => response.destroy())
+      } else response.writeHead(404, { "content-type": "application/problem+json" }).end(problem)
+    })
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+    const environment = { QUICKAGENTS_REGISTRY: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+    try {
+      for (const line of [
+        ["verify", "a/b@1.0.0"],
+        ["install", "a/b"],
+        ["show", "a/b"],
+        ["search", "x"]
+      ]) {
+        const { code, stderr, stdout } = await reader.quickagent(line, { environment })
+        expect(code).toBe(1)
+        expect(stderr + stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/u)
+        if (line[0] === "search") expect(stderr).toContain("broke off")
+      }
+    } finally {
+      server.close()
+      server.closeAllConnections()
+    }
   })
 
   it("makes a package of an Agent Skill, which passes the gate and runs with the skill's own files", async () => {
@@ -456,13 +502,21 @@ Run scripts/divide.mjs for the arithmetic, and write prices.md with one line for
     const published = await sound(author.quickagent(["publish", "unit-prices"]))
     expect(published.stdout).toContain("Published olli/unit-prices@2.1.0")
     await sound(author.quickagent(["install", "olli/unit-prices", "--yes"], { folder: "use" }))
+    const notKept = await sound(author.quickagent(["run", "olli/unit-prices"], { folder: "use" }))
+    expect(notKept.stderr).toContain("Not kept: prices.md; to keep what a run writes: --output out.tar")
     const ran = await sound(author.quickagent(["run", "olli/unit-prices", "--output", "out.tar"], { folder: "use" }))
+    expect(ran.stderr).not.toContain("Not kept")
     expect(ran.stderr).toContain("output")
     expect(readFileSync(author.path("use/out.tar")).toString("latin1")).toContain("2.25")
 
     write(author.path("project/skills/bad"), { "SKILL.md": "No front matter.\n" })
     const bad = await author.quickagent(["import", "skills/bad"])
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("front matter")])
+    // Reading it would never end, and could not be interrupted.
+    mkdirSync(author.path("project/skills/pipe"))
+    execFileSync("mkfifo", [author.path("project/skills/pipe/SKILL.md")])
+    const pipe = await author.quickagent(["import", "skills/pipe"])
+    expect([pipe.code, pipe.stderr]).toEqual([1, expect.stringContaining("is no file that can be read")])
     expect(existsSync(author.path("project/bad"))).toBe(false)
   })
 

@@ -1,9 +1,10 @@
 /** What an organization's life and its grants mean for everything under it: agents, archives, git, search, installs, runs. */
 import { AgentsSql, eraseDecommissioned } from "@quickagents/catalog"
+import { DirectoryObjectStore } from "@quickagents/platform"
 import { Scope } from "@quickagents/schema"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { execFile } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
@@ -405,7 +406,11 @@ describe("an organization's life", () => {
   }, 60_000)
 
   it("[ORG-002] it is active, then in a hold that can be taken back, then erased with its agents; its name is held", async () => {
-    const erase = () => stack.runtime.runPromise(eraseDecommissioned.pipe(Effect.provide(AgentsSql.layer)))
+    const objects = DirectoryObjectStore.layer({ directory: join(stack.directory, "objects") })
+    const erase = () =>
+      stack.runtime.runPromise(eraseDecommissioned.pipe(Effect.provide(Layer.mergeAll(AgentsSql.layer, objects))))
+    const repositories = () => readdirSync(join(stack.directory, "git")).length
+    const before = repositories()
     await stack.call(hal, "POST", `${org}/decommission`)
     await erase()
     expect(await stack.call(hal, "GET", org)).toMatchObject({ state: "decommissioning" })
@@ -413,6 +418,7 @@ describe("an organization's life", () => {
       (sql) => sql`UPDATE organizations SET decommission_at = now() - interval '1 minute' WHERE handle = 'house'`
     )
     await Promise.all([erase(), erase()])
+    expect(repositories()).toBeLessThan(before)
     for (const who of [hal, gus, stack.staff]) {
       for (const path of [org, `${org}/members`, `${org}/teams`, ...reads, `${agents}/closed`])
         expect(await statusOf(who, "GET", path), path).toBe(404)

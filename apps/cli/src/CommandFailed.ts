@@ -3,7 +3,8 @@ import { exitCodes } from "@quickagents/schema"
 import type { ExitClass } from "@quickagents/schema"
 import { Cause, Console, Effect, Predicate, Schema } from "effect"
 import { HttpClientError } from "effect/http"
-import { plain } from "./Progress.ts"
+import { noAnswer } from "./Patience.ts"
+import { over, plain, plainLines } from "./Progress.ts"
 
 /** `message` is written for the person who typed the command. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
@@ -57,7 +58,8 @@ const advice: Readonly<Record<string, string>> = {
   NotFound: "There is no such thing at this registry, or you may not read it"
 }
 
-const describe = (error: unknown): Told | undefined => {
+/** `undefined` for what no person should have to read: a defect. */
+export const describe = (error: unknown): Told | undefined => {
   if (error instanceof CommandFailed) return { message: error.message, code: exitCodes[error.exitClass] }
   if (Predicate.isTagged(error, "PackageInvalid")) {
     const { problems } = error as unknown as { readonly problems: ReadonlyArray<string> }
@@ -70,9 +72,13 @@ const describe = (error: unknown): Told | undefined => {
   if (HttpClientError.isHttpClientError(error)) {
     const status = error.response?.status
     const message =
-      status === undefined
-        ? `${originOf(error)} cannot be reached. Are you online, and is that the address of the registry?`
-        : `${originOf(error)} answered ${status}, which is no answer of a registry`
+      error.reason._tag === "TransportError" && error.reason.description === noAnswer
+        ? `${originOf(error)} does not answer; try again later`
+        : status === undefined
+          ? `${originOf(error)} cannot be reached. Are you online, and is that the address of the registry?`
+          : status < 300
+            ? `The answer of ${originOf(error)} broke off; try again`
+            : `${originOf(error)} answered ${status}, which is no answer of a registry`
     return { message, code: exitCodes.cli }
   }
   if (isProblem(error)) {
@@ -89,9 +95,20 @@ const describe = (error: unknown): Told | undefined => {
   }
   if (Predicate.isTagged(error, "SchemaError"))
     return { message: "The registry's answer cannot be read: is that the address of a registry?", code: exitCodes.cli }
+  if (Predicate.isTagged(error, "LogRefuted")) {
+    const { message } = error as unknown as { readonly message: string }
+    return { message, code: exitCodes.verify }
+  }
   if (Predicate.isTagged(error, "QuitError")) return { message: "Nothing was changed.", code: interruptedCode }
   return undefined
 }
+
+/** For a person, on stderr. */
+export const complain = (message: string) =>
+  Effect.suspend(() => {
+    over()
+    return Console.error(plainLines(message))
+  })
 
 const interruption = Effect.callback<void>((resume) => {
   const heard = () => resume(Effect.void)
@@ -114,7 +131,7 @@ export const ended = <R>(command: Effect.Effect<void, unknown, R>): Effect.Effec
         const told = describe(Cause.squash(cause))
         return told === undefined
           ? Effect.failCause(cause as Cause.Cause<never>)
-          : Effect.as(Console.error(told.message), told.code)
+          : Effect.as(complain(told.message), told.code)
       })
     )
   })

@@ -18,6 +18,7 @@ import { searchCommand, showCommand } from "./commands/Search.ts"
 import { updateCommand } from "./commands/Update.ts"
 import { verifyCommand } from "./commands/Verify.ts"
 import { yankCommand } from "./commands/Yank.ts"
+import { patientHttp } from "./Patience.ts"
 import { RegistryFlag } from "./Registry.ts"
 
 const quickagent = Command.make("quickagent").pipe(
@@ -59,5 +60,5 @@ export const commandLine = (line: ReadonlyArray<string>): Effect.Effect<number, 
   }).pipe(
     Effect.map(() => Number(process.exitCode)),
     Effect.catchIf(CliError.isCliError, () => Effect.succeed(exitCodes.usage)),
-    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
+    Effect.provide(Layer.mergeAll(NodeServices.layer, Layer.provide(patientHttp, NodeHttpClient.layerUndici)))
   )

@@ -84,6 +84,6 @@ export const install = Effect.fnUntraced(function* (
   now(`Installing ${release.ref}`)
   yield* keepRelease(release)
   const recorded = yield* recordInstall(registry, release)
-  yield* changeLock(registry.registry, release.path, entry)
+  yield* changeLock(registry.registry, release.path, () => entry)
   return { ref: release.ref, digest: release.digest, attestationKeyId: release.keyId, recorded }
 })

@@ -3,21 +3,22 @@
  * and in one form, so that two people's changes merge like any text.
  */
 import { Digest, Version } from "@quickagents/schema"
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema, SemVerRange } from "effect"
 import { resolve } from "node:path"
 import { failed, notVerified } from "./CommandFailed.ts"
-import { readIfThere, replaceFile } from "./Places.ts"
+import { alone, readIfThere, replaceFile } from "./Places.ts"
+import { readAgentPath } from "./Resolve.ts"
 
 export const lockFile = "quickagent.lock"
 
 export const LockedRelease = Schema.Struct({
   /** What was asked for; `update` stays inside it. */
-  range: Schema.String,
+  range: Schema.String.check(Schema.makeFilter((text) => text !== "" && Result.isSuccess(SemVerRange.parse(text)))),
   version: Version,
   /** Of the archive. */
   digest: Digest,
   /** The pinned key that signed the attestation; null for a release that was accepted without one. */
-  attestationKeyId: Schema.NullOr(Schema.String),
+  attestationKeyId: Schema.NullOr(Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u))),
   /** Of what the release asks for, as it was agreed to. */
   capabilitiesDigest: Digest,
   /** `update` and `install` leave it alone. */
@@ -30,7 +31,10 @@ const Lock = Schema.Struct({
   /** Where the releases are from. */
   registry: Schema.String,
   /** By `ns/name`. */
-  agents: Schema.Record(Schema.String.check(Schema.isPattern(/^[a-z0-9-]{1,39}\/[a-z0-9-]{1,64}$/u)), LockedRelease)
+  agents: Schema.Record(Schema.String, LockedRelease).check(
+    // Checked as a whole: a record leaves out the keys that its own schema does not take.
+    Schema.makeFilter((agents) => Object.keys(agents).every((path) => readAgentPath(path)?.path === path))
+  )
 })
 export type Lock = typeof Lock.Type
 
@@ -41,7 +45,9 @@ export const readLock = Effect.gen(function* () {
   const text = yield* readIfThere(resolve(lockFile))
   return text === undefined
     ? undefined
-    : yield* Effect.mapError(decodeLock(text), () => notVerified(`${lockFile} is damaged, or of another version`))
+    : yield* Effect.mapError(decodeLock(text), () =>
+        notVerified(`${resolve(lockFile)} is damaged, or of another version`)
+      )
 })
 
 /** The lock file, which must be there. */
@@ -58,13 +64,12 @@ export const lockOf = Effect.fnUntraced(function* (registry: string) {
   return lock
 })
 
-/** Sets one entry, or removes it. Read anew, so that a second command in this folder keeps its own entry. */
-export const changeLock = Effect.fnUntraced(function* (
-  registry: string,
-  path: string,
-  release: LockedRelease | undefined
-) {
-  const { [path]: _, ...others } = (yield* lockOf(registry))?.agents ?? {}
+/** What an entry becomes; `undefined` is none. */
+type Next = (current: LockedRelease | undefined) => LockedRelease | undefined
+
+const change = Effect.fnUntraced(function* (registry: string, path: string, next: Next) {
+  const { [path]: current, ...others } = (yield* lockOf(registry))?.agents ?? {}
+  const release = next(current)
   const agents = Object.entries(release === undefined ? others : { ...others, [path]: release })
   const lock: Lock = {
     lockVersion: 1,
@@ -73,3 +78,7 @@ export const changeLock = Effect.fnUntraced(function* (
   }
   yield* replaceFile(resolve(lockFile), `${JSON.stringify(lock, null, 2)}\n`, 0o644)
 })
+
+/** Changes one entry. Read anew and alone, so that nothing is lost that a second command in this folder has just written. */
+export const changeLock = (registry: string, path: string, next: Next) =>
+  alone(resolve(lockFile), change(registry, path, next))

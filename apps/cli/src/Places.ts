@@ -1,5 +1,5 @@
 /** Where the command keeps what it keeps. https://specifications.freedesktop.org/basedir-spec/latest/ */
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { randomBytes } from "node:crypto"
 import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises"
 import { homedir } from "node:os"
@@ -63,6 +63,36 @@ export const replaceFile = (path: string, text: string, mode: number): Effect.Ef
     },
     catch: (error) => failed(`${path} cannot be written (${code(error) ?? "unknown"})`)
   })
+
+/** A change of one file takes milliseconds: who holds it longer was killed. */
+const abandonedMs = 10_000
+
+/** Runs `change` while no other command changes the file at `path`. */
+export const alone = <A, E, R>(
+  path: string,
+  change: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | CommandFailed, R> => {
+  const held = `${path}.changing`
+  const take = Effect.tryPromise({
+    try: async () => {
+      try {
+        await (await open(held, "wx", 0o600)).close()
+        return true
+      } catch (error) {
+        if (code(error) !== "EEXIST") throw error
+        const since = await stat(held).catch(() => undefined)
+        if (since !== undefined && Date.now() - since.mtimeMs > abandonedMs) await rm(held, { force: true })
+        return false
+      }
+    },
+    catch: (error) => failed(`${path} cannot be written (${code(error) ?? "unknown"})`)
+  })
+  return Effect.acquireUseRelease(
+    Effect.repeat(take, { until: (ours) => ours, schedule: Schedule.spaced("20 millis") }),
+    () => change,
+    () => Effect.ignore(removeFile(held))
+  )
+}
 
 /** A file that need not be there. */
 export const removeFile = (path: string): Effect.Effect<void, CommandFailed> =>

@@ -74,15 +74,24 @@ export const registryToSignInAt = Effect.gen(function* () {
   return before?.registry ?? standardRegistry
 })
 
-export const environmentToken = () => {
+/** Anything else would break the header that carries it. */
+export const readToken = (text: string, from: string) =>
+  Effect.succeed(text.trim()).pipe(
+    Effect.filterOrFail(
+      (trimmed) => /^[\x21-\x7e]{1,500}$/u.test(trimmed),
+      () => wrongUsage(`${from} holds no token`)
+    )
+  )
+
+export const environmentToken = Effect.suspend(() => {
   const text = process.env["QUICKAGENTS_TOKEN"]?.trim()
-  return text === "" ? undefined : text
-}
+  return text === undefined || text === "" ? Effect.undefined : readToken(text, "QUICKAGENTS_TOKEN")
+})
 
 /** A stored token goes to the registry that it was stored for, and nowhere else. */
 export const openRegistry = Effect.gen(function* () {
   const address = yield* named
-  const fromEnvironment = environmentToken()
+  const fromEnvironment = yield* environmentToken
   const signIn = yield* storedSignIn
   const registry = address ?? signIn?.registry ?? standardRegistry
   const own = signIn?.registry === registry ? signIn : undefined

@@ -10,6 +10,7 @@ import type { LockedRelease } from "./LockFile.ts"
 import { pinnedKeys } from "./PinnedKeys.ts"
 import { line, now } from "./Progress.ts"
 import type { OpenRegistry } from "./Registry.ts"
+import { noSuch } from "./Resolve.ts"
 import { storedArchive } from "./Store.ts"
 
 export interface VerifiedRelease {
@@ -105,11 +106,7 @@ export const fetchRelease = Effect.fnUntraced(function* (
   now(`Resolving ${ref}`)
   const record = yield* registry.client.api.agentReads
     .getVersion({ params: { ns, name, version } })
-    .pipe(
-      Effect.catchTag("NotFound", () =>
-        Effect.fail(failed(`There is no ${ref} at ${registry.registry}, or you may not read it`))
-      )
-    )
+    .pipe(Effect.catchTag("NotFound", () => noSuch(ref, registry.registry)))
   const refused = refusal(ref, record.status)
   if (refused !== undefined) return yield* failed(refused)
   // Nobody but who names a release learns that it is another one's: else a mirror could hand out any attested release for it.

@@ -40,6 +40,10 @@ export const plainAgentPath = (text: string) =>
     () => wrongUsage("Name the agent without a version")
   )
 
+/** What is named is not there, or hidden from who asks: a registry answers the same. */
+export const noSuch = (what: string, registry: string) =>
+  Effect.fail(failed(`There is no ${what} at ${registry}, or you may not read it`))
+
 export const isExact = (range: string) => Result.isSuccess(SemVer.parse(range))
 
 const pageSize = 100

@@ -97,13 +97,22 @@ export const keepRelease = Effect.fnUntraced(function* (release: {
       try: async () => {
         await unpack(folder, archive, files)
         const place = releaseFolder(digest)
-        // Out of the way first: a folder is not renamed over one that holds something.
-        await rename(place, join(folder, "before")).catch(() => undefined)
+        const isKept = async () => {
+          const bytes = await readFile(archivePath(digest)).catch(() => undefined)
+          return bytes !== undefined && digestOf(bytes) === digest
+        }
+        // A folder is not renamed over one that holds something.
         await rename(folder, place).catch(async (error: unknown) => {
-          // Another command was faster with the same bytes.
-          if ((await readFile(archivePath(digest)).catch(() => undefined)) === undefined) throw error
+          // Another command was faster with the same bytes, and goes on to write into its folder.
+          if (await isKept()) return
+          await rename(place, join(folder, "before")).catch(() => {
+            throw error
+          })
+          await rename(folder, place).catch(async (again: unknown) => {
+            if (!(await isKept())) throw again
+          })
+          await rm(join(place, "before"), { recursive: true, force: true })
         })
-        await rm(join(place, "before"), { recursive: true, force: true })
       },
       catch: notKept
     })

@@ -1,14 +1,6 @@
 /** Reports of abuse. The owner of what is reported never learns who reported it: no entry of its audit log says so. */
 import { Audit, Database, newId, Settings } from "@quickagents/platform"
-import {
-  AbuseReportOpen,
-  AbuseReportResolved,
-  AbuseReportsPerDay,
-  clamp,
-  clampOffset,
-  invalidField,
-  NotFound
-} from "@quickagents/schema"
+import { AbuseReportOpen, AbuseReportResolved, AbuseReportsPerDay, invalidField, NotFound } from "@quickagents/schema"
 import type {
   AbuseReport,
   AbuseReportQuery,
@@ -20,13 +12,16 @@ import type {
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
-import { readerOf } from "./AgentsPolicy.ts"
 import { AgentsSql } from "./AgentsSql.ts"
+import { pageOf } from "./Page.ts"
+import type { Page } from "./Page.ts"
 
 interface Row {
   readonly id: string
   readonly namespace: string
   readonly name: string
+  /** `ns/name` that the agent had when it was reported. */
+  readonly reported: string
   readonly version: string | null
   readonly category: AbuseReport["category"]
   readonly text: string
@@ -39,29 +34,28 @@ interface Row {
   readonly updatedAt: Date
 }
 
-interface Page<A> {
-  readonly items: ReadonlyArray<A>
-  readonly total: number
-  readonly offset: number
-  readonly limit: number
-}
-
 const dayMs = 86_400_000
 
-const ofReporter = (row: Row): AbuseReport => ({
-  id: row.id,
-  namespace: row.namespace,
-  name: row.name,
-  version: row.version,
-  category: row.category,
-  text: row.text,
-  state: row.state,
-  resolution: row.resolution,
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString()
-})
+/** Under the name that the reporter knows: where the agent went, they may not be allowed to read. */
+const ofReporter = (row: Row): AbuseReport => {
+  const [namespace, name] = row.reported.split("/") as [string, string]
+  return {
+    id: row.id,
+    namespace,
+    name,
+    version: row.version,
+    category: row.category,
+    text: row.text,
+    state: row.state,
+    resolution: row.resolution,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString()
+  }
+}
 const ofStaff = (row: Row): StaffAbuseReport => ({
   ...ofReporter(row),
+  namespace: row.namespace,
+  name: row.name,
   reporter: row.reporter,
   handledBy: row.handledBy,
   reason: row.reason
@@ -105,23 +99,14 @@ export class AbuseReports extends Context.Service<
       const transaction = Database.transaction(sql)
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
 
-      const select = sql.literal(`
-        SELECT b.id, a.namespace, a.name, b.version, b.category, b.text, b.state, b.resolution, b.reason,
+      const select = sql`
+        SELECT b.id, a.namespace, a.name, ${rows.nameAt("b.created_at")} AS reported, b.version, b.category, b.text, b.state, b.resolution, b.reason,
           coalesce(p.handle, 'deleted') AS reporter, CASE WHEN b.handled_by IS NULL THEN NULL ELSE coalesce(h.handle, 'deleted') END AS handled_by,
           b.created_at, b.updated_at, count(*) OVER ()::integer AS total
         FROM abuse_reports b JOIN agents a ON a.id = b.agent_id
-          LEFT JOIN accounts p ON p.id = b.reporter_id LEFT JOIN accounts h ON h.id = b.handled_by`)
+          LEFT JOIN accounts p ON p.id = b.reporter_id LEFT JOIN accounts h ON h.id = b.handled_by`
       type Counted = Row & { readonly total: number }
-      const paged = Effect.fnUntraced(function* <A>(
-        page: (offset: number, limit: number) => Effect.Effect<ReadonlyArray<Counted>>,
-        asked: { readonly offset?: number | undefined; readonly limit?: number | undefined },
-        show: (row: Row) => A
-      ) {
-        const [offset, limit] = [clampOffset(asked.offset), clamp(asked.limit, 100, 50)]
-        const found = yield* page(offset, limit)
-        const [counted] = found.length > 0 || offset === 0 ? found : yield* page(0, 1)
-        return { items: found.map(show), total: counted?.total ?? 0, offset, limit }
-      })
+      const limits = { max: 100, standard: 50 }
       const byId = (id: string) => Effect.map(Effect.orDie(sql<Counted>`${select} WHERE b.id = ${id}`), ([row]) => row)
       const note = (actor: Account, action: string, target: string, detail: Record<string, unknown>) =>
         audit.record({ actor: { type: "account", id: actor.accountId, handle: actor.handle }, action, target, detail })
@@ -169,10 +154,8 @@ export class AbuseReports extends Context.Service<
           const perDay = settings["limits.abuseReportsPerDay"]
           return yield* transaction(
             Effect.gen(function* () {
-              // The lock of a deletion, then that of the account's own reports.
-              yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
-              yield* Effect.orDie(rows.lock(`abuse:${actor.accountId}`))
-              if ((yield* Effect.orDie(rows.agent(readerOf(actor), ns, name)))?.id !== agent.id)
+              // It is not deleted meanwhile; and of the account's own reports each counts those before it.
+              if ((yield* Effect.orDie(rows.lockedAgent(agent.id, `abuse:${actor.accountId}`))) === null)
                 return yield* new NotFound({})
               const [mine] = yield* Effect.orDie(sql<{ open: number; today: number }>`
                 SELECT count(*) FILTER (WHERE agent_id = ${agent.id} AND state <> 'resolved')::integer AS open,
@@ -202,29 +185,27 @@ export class AbuseReports extends Context.Service<
             })
           )
         }),
-        mine: (actor, page) =>
-          paged(
-            (offset, limit) =>
-              Effect.orDie(
-                sql<Counted>`${select} WHERE b.reporter_id = ${actor.accountId} ORDER BY b.created_at DESC, b.id DESC LIMIT ${limit} OFFSET ${offset}`
-              ),
-            page,
-            ofReporter
-          ),
-        list: (query) =>
-          paged(
-            (offset, limit) =>
-              Effect.orDie(
-                sql<Counted>`${select} WHERE ${sql.and([
-                  sql`TRUE`,
-                  ...(query.state === undefined ? [] : [sql`b.state = ${query.state}`]),
-                  ...(query.category === undefined ? [] : [sql`b.category = ${query.category}`]),
-                  ...(query.namespace === undefined ? [] : [sql`a.namespace = ${query.namespace}`])
-                ])} ORDER BY b.created_at, b.id LIMIT ${limit} OFFSET ${offset}`
-              ),
-            query,
-            ofStaff
-          ),
+        mine: Effect.fnUntraced(function* (actor, asked) {
+          const { page, rows: mine } = yield* pageOf(asked, limits, (offset, limit) =>
+            Effect.orDie(
+              sql<Counted>`${select} WHERE b.reporter_id = ${actor.accountId} ORDER BY b.created_at DESC, b.id DESC LIMIT ${limit} OFFSET ${offset}`
+            )
+          )
+          return { items: mine.map(ofReporter), ...page }
+        }),
+        list: Effect.fnUntraced(function* (query) {
+          const { page, rows: found } = yield* pageOf(query, limits, (offset, limit) =>
+            Effect.orDie(
+              sql<Counted>`${select} WHERE ${sql.and([
+                sql`TRUE`,
+                ...(query.state === undefined ? [] : [sql`b.state = ${query.state}`]),
+                ...(query.category === undefined ? [] : [sql`b.category = ${query.category}`]),
+                ...(query.namespace === undefined ? [] : [sql`a.namespace = ${query.namespace}`])
+              ])} ORDER BY b.created_at, b.id LIMIT ${limit} OFFSET ${offset}`
+            )
+          )
+          return { items: found.map(ofStaff), ...page }
+        }),
         triage: (actor, id, reason) =>
           handle(actor, id, "abuse_report.triage", { state: "triaged", resolution: null, reason }),
         resolve: (actor, id, resolution, reason) =>

@@ -1,11 +1,13 @@
 /** Security advisories: drafted by staff or by who manages the agent, published and withdrawn by staff. */
+import { Orgs } from "@quickagents/orgs"
 import { Audit, Database } from "@quickagents/platform"
-import { AdvisoryState, clamp, clampOffset, Forbidden, inRange, invalidField, NotFound } from "@quickagents/schema"
+import { AdvisoryState, Forbidden, inRange, invalidField, NotFound } from "@quickagents/schema"
 import type {
   Account,
   Advisory,
   AdvisoryQuery,
   CreateAdvisory,
+  OrgDecommissioning,
   PatchAdvisory,
   Severity,
   Validation
@@ -13,13 +15,16 @@ import type {
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
-import { canManage, readerOf } from "./AgentsPolicy.ts"
+import { readerOf } from "./AgentsPolicy.ts"
 import { AgentsSql } from "./AgentsSql.ts"
+import { pageOf } from "./Page.ts"
+import type { Page } from "./Page.ts"
 
 interface Row {
   readonly id: string
-  readonly agentId: string
   readonly namespace: string
+  /** The namespace, when it is an organization's. */
+  readonly org: string | null
   readonly name: string
   readonly state: Advisory["state"]
   readonly severity: Severity
@@ -57,34 +62,26 @@ const isStaff = (actor: Account) => actor.staff && actor.credential.kind === "se
 export class Advisories extends Context.Service<
   Advisories,
   {
-    readonly list: (
-      viewer: Account | null,
-      query: AdvisoryQuery
-    ) => Effect.Effect<{
-      readonly items: ReadonlyArray<Advisory>
-      readonly total: number
-      readonly offset: number
-      readonly limit: number
-    }>
+    readonly list: (viewer: Account | null, query: AdvisoryQuery) => Effect.Effect<Page<Advisory>>
     readonly get: (viewer: Account | null, id: string) => Effect.Effect<Advisory, NotFound>
     readonly create: (
       actor: Account,
       ns: string,
       name: string,
       advisory: CreateAdvisory
-    ) => Effect.Effect<Advisory, NotFound | Validation>
+    ) => Effect.Effect<Advisory, NotFound | Validation | OrgDecommissioning>
     readonly patch: (
       actor: Account,
       id: string,
       change: PatchAdvisory
-    ) => Effect.Effect<Advisory, NotFound | Forbidden | AdvisoryState | Validation>
+    ) => Effect.Effect<Advisory, NotFound | Forbidden | AdvisoryState | Validation | OrgDecommissioning>
     readonly publish: (actor: Account, id: string) => Effect.Effect<Advisory, NotFound | AdvisoryState>
     /** A draft that is withdrawn is never shown. */
     readonly withdraw: (
       actor: Account,
       id: string,
       reason: string
-    ) => Effect.Effect<Advisory, NotFound | Forbidden | AdvisoryState>
+    ) => Effect.Effect<Advisory, NotFound | Forbidden | AdvisoryState | OrgDecommissioning>
   }
 >()("catalog/Advisories") {
   static readonly layer = Layer.effect(
@@ -93,23 +90,24 @@ export class Advisories extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const rows = yield* AgentsSql
       const agents = yield* Agents
+      const orgs = yield* Orgs
       const audit = yield* Audit.Audit
       const transaction = Database.transaction(sql)
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
 
       const columns = sql.literal(
-        "w.id, w.agent_id, a.namespace, a.name, w.state, w.severity, w.affected, w.patched, w.summary, w.details, w.created_at, w.updated_at, w.published_at, w.withdrawn_at, w.withdrawn_reason"
+        "w.id, a.namespace, (SELECT o.handle FROM organizations o WHERE o.handle = a.namespace) AS org, a.name, w.state, w.severity, w.affected, w.patched, w.summary, w.details, w.created_at, w.updated_at, w.published_at, w.withdrawn_at, w.withdrawn_reason"
       )
       /** What the viewer may read: what was published of agents it may read; drafts of agents that are its namespace's. */
       const visible = (viewer: Account | null) => {
-        const readsPrivate = viewer !== null && (viewer.scopes === "all" || viewer.scopes.has("agent:read"))
-        if (viewer !== null && isStaff(viewer)) return sql`TRUE`
-        const published = sql`(w.published_at IS NOT NULL AND ${rows.readable(viewer?.accountId ?? null, readsPrivate)} AND ${rows.notSuspended})`
-        return viewer === null || !readsPrivate
-          ? published
-          : sql`(${published} OR EXISTS (SELECT FROM namespaces n WHERE n.handle = a.namespace AND n.owner_id = ${viewer.accountId})
-              OR EXISTS (SELECT FROM namespaces n JOIN members m ON m.org_id = n.owner_id WHERE n.handle = a.namespace AND m.account_id = ${viewer.accountId} AND m.active AND m.role IN ('owner', 'admin'))
-              OR ${rows.givenManage(viewer.accountId)})`
+        if (viewer !== null && isStaff(viewer)) return rows.notSuspended
+        const { accountId, privateToo } = readerOf(viewer)
+        const published = sql`(w.published_at IS NOT NULL AND ${rows.readable(accountId, privateToo)})`
+        return accountId === null || !privateToo
+          ? sql`(${published} AND ${rows.notSuspended})`
+          : sql`(${rows.notSuspended} AND (${published} OR EXISTS (SELECT FROM namespaces n WHERE n.handle = a.namespace AND n.owner_id = ${accountId})
+              OR EXISTS (SELECT FROM namespaces n JOIN members m ON m.org_id = n.owner_id WHERE n.handle = a.namespace AND m.account_id = ${accountId} AND m.active AND m.role IN ('owner', 'admin'))
+              OR ${rows.givenManage(accountId)}))`
       }
       const find = (viewer: Account | null, id: string) =>
         Effect.orDie(sql<Row>`
@@ -117,18 +115,21 @@ export class Advisories extends Context.Service<
           WHERE w.id = ${id} AND a.deleted_at IS NULL AND ${visible(viewer)}`).pipe(
           Effect.flatMap(([row]) => (row === undefined ? Effect.fail(new NotFound({})) : Effect.succeed(row)))
         )
-      const ofManager = (actor: Account, ns: string, name: string) =>
-        Effect.flatMap(agents.known(actor, ns, name), ({ agent, standing }) =>
-          canManage(standing) ? Effect.succeed(agent) : Effect.fail(new NotFound({}))
-        )
+      /** Staff writes of every agent, also of private ones. */
+      const ofStaff = Effect.fnUntraced(function* (ns: string, name: string) {
+        const agent = yield* Effect.orDie(rows.agent(readerOf(null), ns, name))
+        const owner = agent === null ? null : yield* orgs.namespace(agent.namespace)
+        if (agent === null || owner === null) return yield* new NotFound({})
+        return { agent, org: owner.kind === "org" ? owner.handle : null }
+      })
       /** Locked for the rest of the transaction, for one who may change it: what a token may do is said by the scope of the change. */
       const change = Effect.fnUntraced(function* (actor: Account, id: string) {
         const [row] = yield* Effect.orDie(sql<Row>`
           SELECT ${columns} FROM advisories w JOIN agents a ON a.id = w.agent_id
-          WHERE w.id = ${id} AND a.deleted_at IS NULL FOR UPDATE OF w`)
+          WHERE w.id = ${id} AND a.deleted_at IS NULL AND ${rows.notSuspended} FOR UPDATE OF w`)
         if (row === undefined) return yield* new NotFound({})
         if (isStaff(actor)) return row
-        yield* ofManager(actor, row.namespace, row.name)
+        yield* agents.changeable(actor, row.namespace, row.name)
         if (row.state === "published") {
           return yield* new Forbidden({ detail: "A published advisory is changed by the platform's staff" })
         }
@@ -139,12 +140,12 @@ export class Advisories extends Context.Service<
           SELECT ${columns} FROM advisories w JOIN agents a ON a.id = w.agent_id WHERE w.id = ${id}`).pipe(
           Effect.map(([row]) => advisoryRecord(row))
         )
-      const note = (actor: Account, action: string, row: Pick<Row, "id" | "namespace">, detail: object) =>
+      const note = (actor: Account, action: string, row: Pick<Row, "id" | "org">, detail: object) =>
         audit.record({
           actor: { type: "account", id: actor.accountId, handle: actor.handle },
           action,
           target: row.id,
-          org: row.namespace,
+          org: row.org ?? undefined,
           detail: { ...detail }
         })
       const update = Effect.fnUntraced(function* (id: string, values: Record<string, unknown>) {
@@ -160,8 +161,7 @@ export class Advisories extends Context.Service<
 
       return Advisories.of({
         list: Effect.fnUntraced(function* (viewer, query) {
-          const [offset, limit] = [clampOffset(query.offset), clamp(query.limit, 100, 20)]
-          const page = (offset: number, limit: number) =>
+          const { page, rows: found } = yield* pageOf(query, { max: 100, standard: 20 }, (offset, limit) =>
             Effect.orDie(sql<Row & { readonly total: number }>`
               SELECT ${columns}, count(*) OVER ()::integer AS total FROM advisories w JOIN agents a ON a.id = w.agent_id
               WHERE ${sql.and([
@@ -172,23 +172,19 @@ export class Advisories extends Context.Service<
                 ...(query.severity === undefined ? [] : [sql`w.severity = ${query.severity}`]),
                 ...(query.state === undefined ? [] : [sql`w.state = ${query.state}`])
               ])} ORDER BY w.created_at DESC, w.id DESC LIMIT ${limit} OFFSET ${offset}`)
-          const found = yield* page(offset, limit)
-          const [counted] = found.length > 0 || offset === 0 ? found : yield* page(0, 1)
-          return { items: found.map(advisoryRecord), total: counted?.total ?? 0, offset, limit }
+          )
+          return { items: found.map(advisoryRecord), ...page }
         }),
         get: (viewer, id) => Effect.map(find(viewer, id), advisoryRecord),
         create: Effect.fnUntraced(function* (actor, ns, name, advisory) {
-          const agent = isStaff(actor) ? yield* Effect.orDie(rows.agent(readerOf(actor), ns, name)) : null
-          const known = agent ?? (yield* ofManager(actor, ns, name))
+          const { agent, org } = yield* isStaff(actor) ? ofStaff(ns, name) : agents.changeable(actor, ns, name)
           const patched = advisory.patched ?? null
           yield* patchedIsPatched(advisory.affected, patched)
           const at = yield* now
           return yield* transaction(
             Effect.gen(function* () {
-              // The lock of a deletion: an agent that goes takes no advisory with it.
-              yield* Effect.orDie(rows.lock(`agent:${known.id}`))
-              if ((yield* Effect.orDie(rows.agent(readerOf(actor), ns, name)))?.id !== known.id)
-                return yield* new NotFound({})
+              // An agent that goes takes no advisory with it.
+              yield* rows.lockedAs(agent, agent)
               const year = at.getUTCFullYear()
               const [{ last }] = yield* Effect.orDie(sql<{ last: number }>`
                 INSERT INTO advisory_numbers (year, last) VALUES (${year}, 1)
@@ -197,7 +193,7 @@ export class Advisories extends Context.Service<
               yield* Effect.orDie(
                 sql`INSERT INTO advisories ${sql.insert({
                   id,
-                  agentId: known.id,
+                  agentId: agent.id,
                   state: "draft",
                   severity: advisory.severity,
                   affected: advisory.affected,
@@ -209,7 +205,7 @@ export class Advisories extends Context.Service<
                   updatedAt: at
                 })}`
               )
-              yield* note(actor, "advisory.create", { id, namespace: ns }, { agent: `${ns}/${name}` })
+              yield* note(actor, "advisory.create", { id, org }, { agent: `${agent.namespace}/${agent.name}` })
               return yield* reread(id)
             })
           )
@@ -233,7 +229,10 @@ export class Advisories extends Context.Service<
           const at = yield* now
           return yield* transaction(
             Effect.gen(function* () {
-              const row = yield* Effect.catchTag(change(actor, id), "Forbidden", () => new NotFound({}))
+              const row = yield* Effect.catchTags(change(actor, id), {
+                Forbidden: () => new NotFound({}),
+                OrgDecommissioning: () => new NotFound({})
+              })
               if (row.state !== "draft") return yield* wrongState(row, "draft")
               yield* note(actor, "advisory.publish", row, { severity: row.severity, affected: row.affected })
               return yield* update(id, { state: "published", publishedAt: at, updatedAt: at })

@@ -3,11 +3,13 @@
  * alike. Called in the transaction that puts it there; the namespace is locked
  * until its end, so that two of them cannot both take the last place.
  */
+import { holdOf, Orgs } from "@quickagents/orgs"
 import type { NamespaceRow } from "@quickagents/orgs"
-import { Settings } from "@quickagents/platform"
-import { invalidField, NameHeld, NamespaceFull, PrivateAgentCap } from "@quickagents/schema"
+import { Database, Settings } from "@quickagents/platform"
+import { invalidField, NameHeld, NamespaceFull, NameTaken, NotFound, PrivateAgentCap } from "@quickagents/schema"
 import type { Account } from "@quickagents/schema"
 import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
 import { AgentsSql } from "./AgentsSql.ts"
 import { mistakenFor, popularInstalls, reservedFor, veryPopularInstalls } from "./NamePolicy.ts"
 
@@ -19,13 +21,22 @@ export interface Place {
 
 export const agentPlaces = Effect.gen(function* () {
   const rows = yield* AgentsSql
+  const orgs = yield* Orgs
   const settings = yield* Settings.Settings
+
+  /** A namespace of the actor's, for a change, with their role in it. Of one that is not theirs nothing is told. */
+  const own = Effect.fnUntraced(function* (actor: Account, handle: string) {
+    const namespace = yield* orgs.namespace(handle)
+    const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, handle)
+    if (namespace === null || role === null)
+      return yield* new NotFound({ detail: "No namespace of yours has this handle" })
+    const hold = holdOf(namespace)
+    return hold === null ? { namespace, role } : yield* hold
+  })
 
   const lock = (...namespaces: ReadonlyArray<string>) =>
     // In one order, so that two transfers in opposite directions do not wait for each other.
-    Effect.forEach([...new Set(namespaces)].toSorted(), (handle) => Effect.orDie(rows.lock(`namespace:${handle}`)), {
-      discard: true
-    })
+    Effect.orDie(rows.lock(...[...new Set(namespaces)].toSorted().map((handle) => `namespace:${handle}`)))
 
   const privateCap = Effect.fnUntraced(function* (namespace: string) {
     const cap = settings["limits.privateAgentsPerNamespace"]
@@ -71,5 +82,13 @@ export const agentPlaces = Effect.gen(function* () {
     }
   })
 
-  return { lock, privateCap, room, freeName }
+  /** Two may have found the name free; the row that is there first has it. */
+  const take = <A, R>({ name, namespace }: Place, row: Effect.Effect<A, SqlError.SqlError, R>) =>
+    Effect.catch(row, (error) =>
+      Database.uniqueConstraint(error) === "agents_name"
+        ? new NameTaken({ detail: `${namespace.handle}/${name} exists` })
+        : Effect.die(error)
+    )
+
+  return { own, lock, privateCap, room, freeName, take }
 })

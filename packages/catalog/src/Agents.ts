@@ -7,12 +7,9 @@ import {
   AgentRetired,
   AgentUnscanned,
   BuiltinFirstParty,
-  clamp,
-  clampOffset,
   ConfirmName,
   Forbidden,
   ForkStaysPrivate,
-  NameTaken,
   NotFound,
   PipelineSkipPersonal,
   PipelineSkipPublic
@@ -20,6 +17,7 @@ import {
 import type {
   FeatureNotIncluded,
   NameHeld,
+  NameTaken,
   NamespaceFull,
   PrivateAgentCap,
   Validation,
@@ -39,6 +37,8 @@ import { removeRemains } from "./AgentRemains.ts"
 import { canKnow, canManage, canRead, isUnsettled, readerOf, standingOf } from "./AgentsPolicy.ts"
 import type { AgentRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
+import { pageOf } from "./Page.ts"
+import type { Page } from "./Page.ts"
 
 /** A public agent's name stays known when it goes; of a private one only its readers learn it. */
 const sourceOf = (row: AgentRow): Agent["forkedFrom"] => {
@@ -105,15 +105,7 @@ export interface SeenAgent {
 export class Agents extends Context.Service<
   Agents,
   {
-    readonly list: (
-      viewer: Account | null,
-      filter: ListAgents
-    ) => Effect.Effect<{
-      readonly items: ReadonlyArray<Agent>
-      readonly total: number
-      readonly offset: number
-      readonly limit: number
-    }>
+    readonly list: (viewer: Account | null, filter: ListAgents) => Effect.Effect<Page<Agent>>
     /** The agent with what the viewer is to it, also by a name that it had before; `NotFound` also when the viewer may not know of it. */
     readonly seen: (viewer: Account | null, namespace: string, name: string) => Effect.Effect<SeenAgent, NotFound>
     /** As `seen`, for a change, by the name that it has: whether a token may make it is said by the scope of the change, not by `agent:read`. */
@@ -242,9 +234,7 @@ export class Agents extends Context.Service<
 
       return Agents.of({
         list: Effect.fnUntraced(function* (viewer, filter) {
-          const limit = clamp(filter.limit, 100, 20)
-          const offset = clampOffset(filter.offset)
-          const page = (offset: number, limit: number) =>
+          const { page, rows: found } = yield* pageOf(filter, { max: 100, standard: 20 }, (offset, limit) =>
             Effect.orDie(
               rows.list({
                 ...readerOf(viewer),
@@ -258,23 +248,15 @@ export class Agents extends Context.Service<
                 limit
               })
             )
-          const found = yield* page(offset, limit)
-          // A page past the end has no row that could tell the total.
-          const [counted] = found.length > 0 || offset === 0 ? found : yield* page(0, 1)
-          return { items: found.map(agentRecord), total: counted?.total ?? 0, offset, limit }
+          )
+          return { items: found.map(agentRecord), ...page }
         }),
         seen,
         known,
         managed,
         changeable,
         create: Effect.fnUntraced(function* (actor, request) {
-          const namespace = yield* orgs.namespace(request.namespace)
-          const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
-          // Of a namespace that is not the caller's nothing is told.
-          if (namespace === null || role === null)
-            return yield* new NotFound({ detail: "No namespace of yours has this handle" })
-          const hold = holdOf(namespace)
-          if (hold !== null) return yield* hold
+          const { namespace } = yield* places.own(actor, request.namespace)
           const at = yield* now
           const id = yield* newId("agt")
           const visibility = request.visibility ?? "public"
@@ -284,8 +266,9 @@ export class Agents extends Context.Service<
               yield* places.lock(request.namespace)
               yield* places.room(place)
               yield* places.freeName(actor, place)
-              yield* rows
-                .insertAgent({
+              yield* places.take(
+                place,
+                rows.insertAgent({
                   id,
                   namespace: request.namespace,
                   name: request.name,
@@ -294,13 +277,7 @@ export class Agents extends Context.Service<
                   createdBy: actor.accountId,
                   createdAt: at
                 })
-                .pipe(
-                  Effect.catch((error) =>
-                    Database.uniqueConstraint(error) === "agents_name"
-                      ? new NameTaken({ detail: `${request.namespace}/${request.name} exists` })
-                      : Effect.die(error)
-                  )
-                )
+              )
               yield* record(
                 actor,
                 "agent.create",
@@ -324,9 +301,6 @@ export class Agents extends Context.Service<
             }
             if (namespace !== settings["orgs.firstParty"]) return yield* new BuiltinFirstParty({})
           }
-          if ((change.visibility !== undefined || change.pipelineSkip !== undefined) && agent.retiredAt !== null) {
-            return yield* new AgentRetired({ detail: "Restore the agent to change its visibility or its scans" })
-          }
           if (change.pipelineSkip === true) {
             const owner = yield* orgs.namespace(namespace)
             if (owner?.kind !== "org") return yield* new PipelineSkipPersonal({})
@@ -344,15 +318,13 @@ export class Agents extends Context.Service<
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
-              if (change.visibility === "private" && agent.visibility === "public") {
-                yield* places.lock(namespace)
-                yield* places.privateCap(namespace)
-              }
+              if (change.visibility === "private") yield* places.lock(namespace)
+              const locked = yield* rows.lockedAs(agent, { namespace, name })
               if (change.visibility !== undefined || change.pipelineSkip !== undefined) {
-                // The lock of submissions and transfers: none is admitted unscanned, and the agent moves nowhere, in between.
-                yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
-                const locked = yield* Effect.orDie(rows.lockedAgent(agent.id))
-                if (locked?.namespace !== namespace || locked.name !== name) return yield* new NotFound({})
+                if (locked.retiredAt !== null)
+                  return yield* new AgentRetired({ detail: "Restore the agent to change its visibility or its scans" })
+                if (change.visibility === "private" && locked.visibility === "public")
+                  yield* places.privateCap(namespace)
                 if ((change.visibility ?? locked.visibility) === "public") {
                   if (change.pipelineSkip ?? locked.pipelineSkip) return yield* new PipelineSkipPublic({})
                   if (locked.unscanned > 0) return yield* new AgentUnscanned({ unscanned: locked.unscanned })
@@ -369,6 +341,7 @@ export class Agents extends Context.Service<
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
+              yield* rows.lockedAs(agent, { namespace, name })
               if (!(yield* Effect.orDie(rows.retire(agent.id, at)))) return yield* new AgentRetired({})
               yield* record(actor, "agent.retire", `${namespace}/${name}`, org ?? undefined, {})
             })
@@ -380,13 +353,12 @@ export class Agents extends Context.Service<
           const at = yield* now
           yield* transaction(
             Effect.gen(function* () {
-              if (agent.visibilityBefore === "private") {
-                yield* places.lock(namespace)
-                yield* places.privateCap(namespace)
-              }
+              yield* places.lock(namespace)
+              const { visibilityBefore } = yield* rows.lockedAs(agent, { namespace, name })
+              if (visibilityBefore === "private") yield* places.privateCap(namespace)
               if (!(yield* Effect.orDie(rows.restore(agent.id, at)))) return yield* new AgentNotRetired({})
               yield* record(actor, "agent.restore", `${namespace}/${name}`, org ?? undefined, {
-                visibility: agent.visibilityBefore
+                visibility: visibilityBefore
               })
             })
           )
@@ -395,10 +367,10 @@ export class Agents extends Context.Service<
         remove: Effect.fnUntraced(function* (actor, namespace, name, confirm) {
           const { agent, org } = yield* changeable(actor, namespace, name)
           const at = yield* now
-          const gone = yield* transaction(
+          const remains = yield* transaction(
             Effect.gen(function* () {
-              // The lock of submissions: no version comes in between the look and the end.
-              yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
+              // No version comes in between the look and the end.
+              const { forkArchive } = yield* rows.lockedAs(agent, { namespace, name })
               const states = yield* Effect.orDie(rows.versionStates(agent.id))
               if (states.length > 0 && confirm !== name) {
                 return yield* new ConfirmName({
@@ -415,10 +387,10 @@ export class Agents extends Context.Service<
               yield* record(actor, "agent.delete", `${namespace}/${name}`, org ?? undefined, {
                 versions: states.length > 0
               })
-              return states.length === 0
+              return states.length > 0 ? null : { id: agent.id, forkArchive }
             })
           )
-          if (gone) yield* Effect.provideContext(removeRemains(agent), services)
+          if (remains !== null) yield* Effect.provideContext(removeRemains(remains), services)
         }),
         stats: Effect.fnUntraced(function* (viewer, namespace, name) {
           const { agent } = yield* seen(viewer, namespace, name)

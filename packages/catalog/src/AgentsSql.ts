@@ -1,5 +1,5 @@
 /** Rows of agents and versions. State changes name the state they leave and write their event with them. */
-import { inRange } from "@quickagents/schema"
+import { inRange, NotFound } from "@quickagents/schema"
 import type {
   AdvisoryNote,
   Digest,
@@ -104,6 +104,8 @@ export type StageEvent = typeof PipelineProgress.Type
 export interface CopyingFork {
   readonly id: string
   readonly namespace: string
+  /** The namespace, when it is an organization's. */
+  readonly org: string | null
   readonly name: string
   readonly forkedFrom: string
   readonly forkedVersion: string
@@ -184,17 +186,19 @@ const make = Effect.gen(function* () {
           OR EXISTS (SELECT FROM agent_grants g WHERE g.agent_id = ${its}.id AND g.account_id = ${accountId}))`
   }
   const unlessSuspended = (of: "a" | "source") =>
-    sql`NOT EXISTS (SELECT FROM organizations o WHERE o.handle = ${sql.literal(of)}.namespace AND o.state IN ${unseen(sql)})`
+    // Read once a statement, however many rows are asked.
+    sql`${sql.literal(of)}.namespace NOT IN (SELECT o.handle FROM organizations o WHERE o.state IN ${unseen(sql)})`
   const notSuspended = unlessSuspended("a")
   /** The source of a fork, for those who may read it. */
   const sourceJoin = ({ accountId, privateToo }: Reader) => sql`
     LEFT JOIN agents source ON source.id = a.forked_from AND source.deleted_at IS NULL
       AND ${readable(accountId, privateToo, "source")} AND ${unlessSuspended("source")}`
 
-  /** An agent by the name it has, or by one that it had before a transfer. */
-  const named = (namespace: string, name: string) => sql`a.deleted_at IS NULL AND a.id = coalesce(
+  /** The id of the agent that has the name, deleted or not, or had it before a transfer. */
+  const idOf = (namespace: string, name: string) => sql`coalesce(
     (SELECT id FROM agents WHERE namespace = ${namespace} AND name = ${name}),
     (SELECT agent_id FROM former_names WHERE namespace = ${namespace} AND name = ${name}))`
+  const named = (namespace: string, name: string) => sql`a.deleted_at IS NULL AND a.id = ${idOf(namespace, name)}`
 
   const agent = (reader: Reader, namespace: string, name: string) =>
     sql<AgentRow>`SELECT ${agentColumns} FROM agents a ${latestJoin} ${sourceJoin(reader)} WHERE ${named(namespace, name)}`.pipe(
@@ -240,6 +244,33 @@ const make = Effect.gen(function* () {
       WHERE ${named(namespace, name)} AND ${there} AND ${which}`.pipe(Effect.map(one))
   }
 
+  /**
+   * For the rest of the transaction. Who locks more locks in this order: namespaces by their handles, the agent, an
+   * archive; then rows: version, review, agent.
+   */
+  const lock = (...subjects: ReadonlyArray<string>) =>
+    sql`SELECT ${sql.csv(subjects.map((subject) => sql`pg_advisory_xact_lock(hashtextextended(${subject}, 0))`))}`
+
+  const lockedAgent = (id: string, ...also: ReadonlyArray<string>) =>
+    Effect.andThen(
+      lock(`agent:${id}`, ...also),
+      // A statement of its own: it sees what was committed while this waited.
+      sql<{
+        namespace: string
+        name: string
+        visibility: "public" | "private"
+        retiredAt: Date | null
+        visibilityBefore: "public" | "private" | null
+        builtin: string | null
+        pipelineSkip: boolean
+        forkArchive: Digest | null
+        unscanned: number
+      }>`
+        SELECT namespace, name, visibility, retired_at, visibility_before, builtin, pipeline_skip, fork_archive,
+          (SELECT count(*)::integer FROM versions WHERE agent_id = ${id} AND scan_status = 'skipped' AND status <> 'blocked') AS unscanned
+        FROM agents WHERE id = ${id} AND deleted_at IS NULL`.pipe(Effect.map(one))
+    )
+
   const orders = {
     name: "a.namespace, a.name",
     newest: "a.created_at DESC, a.id DESC",
@@ -250,12 +281,13 @@ const make = Effect.gen(function* () {
 
   return {
     agent,
-    agentColumns,
-    latestJoin,
     versionColumns,
     versionFrom,
     advisories: sql.literal(advisories),
-    sourceJoin,
+    idOf,
+    /** `ns/name` that the agent `a` of a statement had at a moment: who may not read it any more learns no newer one. */
+    nameAt: (moment: string) =>
+      sql`coalesce((SELECT f.namespace || '/' || f.name FROM former_names f WHERE f.agent_id = a.id AND f.since > ${sql.literal(moment)} ORDER BY f.since LIMIT 1), a.namespace || '/' || a.name)`,
     readable,
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
@@ -308,7 +340,7 @@ const make = Effect.gen(function* () {
       // The latest version is looked up for the page alone: the total counts every agent that matches.
       sql<AgentRow & { readonly total: number }>`
         WITH page AS (
-          SELECT a.id, count(*) OVER ()::integer AS total FROM agents a ${filter.mode === undefined ? sql.literal("") : latestJoin}
+          SELECT a.id, count(*) OVER ()::integer AS total FROM agents a
           WHERE ${sql.and([
             readable(filter.accountId, filter.privateToo),
             notSuspended,
@@ -325,7 +357,12 @@ const make = Effect.gen(function* () {
               : [
                   sql`(a.namespace || '/' || a.name || ' ' || a.description) ILIKE ${`%${filter.q.replace(/[\\%_]/g, "\\$&")}%`}`
                 ]),
-            ...(filter.mode === undefined ? [] : [sql`latest.manifest -> 'modes' ? ${filter.mode}`])
+            // Search keeps the modes of every agent's latest published version.
+            ...(filter.mode === undefined
+              ? []
+              : [
+                  sql`a.id IN (SELECT s.agent_id FROM agent_search s WHERE s.facets_id IN (SELECT id FROM search_facets WHERE ${filter.mode} = ANY(modes)))`
+                ])
           ])} ORDER BY ${order(filter.sort)} LIMIT ${filter.limit} OFFSET ${filter.offset}
         )
         SELECT ${agentColumns}, page.total FROM page JOIN agents a ON a.id = page.id ${latestJoin} ${sourceJoin(filter)} ORDER BY ${order(filter.sort)}`,
@@ -389,18 +426,17 @@ const make = Effect.gen(function* () {
           WHERE installs >= ${many} AND length(name) BETWEEN ${name.length - 1}::integer AND ${name.length + 1}::integer
             AND namespace <> ${namespace} AND name <> ${name} AND id IS DISTINCT FROM ${own ?? null}::text AND visibility = 'public' AND deleted_at IS NULL
           ORDER BY installs DESC LIMIT 10000)`,
-    /** Under the lock of the agent: what a change may not rest on an earlier look for. */
-    lockedAgent: (id: string) =>
-      sql<{
-        namespace: string
-        name: string
-        visibility: "public" | "private"
-        pipelineSkip: boolean
-        unscanned: number
-      }>`
-        SELECT namespace, name, visibility, pipeline_skip,
-          (SELECT count(*)::integer FROM versions WHERE agent_id = ${id} AND scan_status = 'skipped' AND status <> 'blocked') AS unscanned
-        FROM agents WHERE id = ${id} AND deleted_at IS NULL`.pipe(Effect.map(one)),
+    /** For a change: locked for the rest of the transaction, with what is given besides, and as it is now. Null when it is gone. */
+    lockedAgent,
+    /** As `lockedAgent`; `NotFound` too when it has gone from the name that the change was asked for under. */
+    lockedAs: Effect.fnUntraced(function* (
+      { id }: Pick<AgentRow, "id">,
+      name: { readonly namespace: string; readonly name: string },
+      ...also: ReadonlyArray<string>
+    ) {
+      const agent = yield* lockedAgent(id, ...also)
+      return agent?.namespace === name.namespace && agent.name === name.name ? agent : yield* new NotFound({})
+    }),
     isPublic: (id: string) =>
       sql`SELECT 1 FROM agents WHERE id = ${id} AND visibility = 'public' AND deleted_at IS NULL`.pipe(
         Effect.map((rows) => rows.length === 1)
@@ -416,7 +452,8 @@ const make = Effect.gen(function* () {
       yield* sql`DELETE FROM former_names WHERE namespace = ${to.namespace} AND name = ${to.name} AND agent_id = ${id}`
       yield* sql`UPDATE agents SET ${sql.update({ ...to, updatedAt: now })} WHERE id = ${id}`
       yield* sql`INSERT INTO former_names ${sql.insert({ ...from, agentId: id, since: now })}`
-      yield* sql`DELETE FROM agent_grants WHERE agent_id = ${id}`
+      // Another namespace decides now; a name alone changes nobody's rights.
+      if (to.namespace !== from.namespace) yield* sql`DELETE FROM agent_grants WHERE agent_id = ${id}`
     }),
 
     /** The next fork to copy, for the caller alone until `again`: also one whose copying ended a process is not tried at once. */
@@ -425,12 +462,14 @@ const make = Effect.gen(function* () {
         UPDATE agents SET fork_tried_at = ${now} WHERE id = (
           SELECT id FROM agents WHERE fork_state = 'copying' AND deleted_at IS NULL AND (fork_tried_at IS NULL OR fork_tried_at < ${triedBefore})
           ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED
-        ) RETURNING id, namespace, name, forked_from, forked_version`.pipe(Effect.map(one)),
+        ) RETURNING id, namespace, name, forked_from, forked_version, (SELECT o.handle FROM organizations o WHERE o.handle = agents.namespace) AS org`.pipe(
+        Effect.map(one)
+      ),
     /** The forked version and the published ones before it, newest first. */
     versionsToCopy: (agentId: string, version: string, limit: number) =>
       sql<CopiedVersion>`
         SELECT coalesce(v.released_as, a.namespace || '/' || a.name) || '@' || v.version AS ref, v.version, v.archive_digest, v.archive_bytes, v.published_at
-        FROM versions v JOIN agents a ON a.id = v.agent_id
+        FROM versions v JOIN agents a ON a.id = v.agent_id AND a.deleted_at IS NULL
         WHERE v.agent_id = ${agentId} AND v.status = 'published'
           AND (v.published_at, v.id) <= (SELECT published_at, id FROM versions WHERE agent_id = ${agentId} AND version = ${version})
         ORDER BY v.published_at DESC, v.id DESC LIMIT ${limit}`,
@@ -451,7 +490,7 @@ const make = Effect.gen(function* () {
     /** Copies that were asked for before `before` and have not ended: oldest first. */
     unfinishedForks: (before: Date, limit: number) =>
       sql<CopyingFork>`
-        SELECT id, namespace, name, forked_from, forked_version FROM agents
+        SELECT id, namespace, name, forked_from, forked_version, (SELECT o.handle FROM organizations o WHERE o.handle = agents.namespace) AS org FROM agents
         WHERE fork_state = 'copying' AND deleted_at IS NULL AND created_at < ${before} ORDER BY created_at LIMIT ${limit}`,
     retire: (id: string, now: Date) =>
       sql`UPDATE agents SET retired_at = ${now}, visibility_before = visibility, visibility = 'private', updated_at = ${now}
@@ -478,14 +517,19 @@ const make = Effect.gen(function* () {
     /** An agent that has versions leaves a tombstone that holds its name. */
     bury: (id: string, now: Date) =>
       sql`UPDATE agents SET deleted_at = ${now}, visibility = 'private', updated_at = ${now} WHERE id = ${id} AND deleted_at IS NULL`,
-    /** Every agent of a namespace as `bury` does it, without its grants. Answers how many. */
+    /** Every agent of a namespace as `bury` does it, without its grants; its bytes are to go too. Answers how many. */
     buryAll: Effect.fnUntraced(function* (namespace: string, now: Date) {
       const buried = yield* sql<{ id: string }>`
-        UPDATE agents SET deleted_at = ${now}, visibility = 'private', description = '', updated_at = ${now}
+        UPDATE agents SET deleted_at = ${now}, visibility = 'private', description = '', updated_at = ${now}, erasing = true
         WHERE namespace = ${namespace} AND deleted_at IS NULL RETURNING id`
       yield* sql`DELETE FROM agent_grants g USING agents a WHERE a.id = g.agent_id AND a.namespace = ${namespace}`
       return buried.length
     }),
+    /** Agents whose bytes are to go, with the digests of what they had in the object store. */
+    erased: sql<{ id: string; archives: ReadonlyArray<Digest> }>`
+      SELECT a.id, array_remove(ARRAY(SELECT DISTINCT archive_digest FROM versions WHERE agent_id = a.id) || a.fork_archive, NULL) AS archives
+      FROM agents a WHERE a.erasing`,
+    erasedWhole: (id: string) => sql`UPDATE agents SET erasing = false, fork_archive = NULL WHERE id = ${id}`,
     remove: Effect.fnUntraced(function* (id: string) {
       for (const table of ["agent_grants", "agent_stars", "install_log", "former_names"])
         yield* sql`DELETE FROM ${sql(table)} WHERE agent_id = ${id}`
@@ -496,8 +540,7 @@ const make = Effect.gen(function* () {
         SELECT (SELECT count(*)::integer FROM install_log WHERE agent_id = ${id}) AS installs_total,
           (SELECT count(*)::integer FROM install_log WHERE agent_id = ${id} AND at > ${since}) AS installs30d,
           (SELECT count(*)::integer FROM agent_stars WHERE agent_id = ${id}) AS stars`.pipe(Effect.map(([row]) => row)),
-    /** Serializes what counts agents of a namespace or versions of an agent, for the rest of the transaction. */
-    lock: (subject: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${subject}, 0))`,
+    lock,
 
     version: (namespace: string, name: string, version: string) =>
       sql<VersionRow>`SELECT ${versionColumns} FROM ${versionFrom} WHERE ${named(namespace, name)} AND v.version = ${version}`.pipe(
@@ -524,9 +567,10 @@ const make = Effect.gen(function* () {
         WHERE agent_id = ${agentId} AND source_commit IS NOT NULL AND status IN ('blocked', 'quarantined')`.pipe(
         Effect.map((rows) => rows.map(({ commit }) => commit))
       ),
-    holdsArchive: (digest: string) =>
-      sql`SELECT 1 FROM versions WHERE archive_digest = ${digest}
-        UNION ALL SELECT 1 FROM agents WHERE fork_archive = ${digest} LIMIT 1`.pipe(
+    /** Whether any agent has these bytes, `but` left out. */
+    holdsArchive: (digest: string, but = "") =>
+      sql`SELECT 1 FROM versions WHERE archive_digest = ${digest} AND agent_id <> ${but}
+        UNION ALL SELECT 1 FROM agents WHERE fork_archive = ${digest} AND id <> ${but} LIMIT 1`.pipe(
         Effect.map((rows) => rows.length === 1)
       ),
     submittedSince: (agentId: string, since: Date) =>

@@ -16,9 +16,19 @@ import {
   Settings
 } from "@quickagents/platform"
 import { layerDatabase } from "@quickagents/platform/testing"
-import { AgentChangesGroup, AgentReadsGroup, PlatformGroup, ReviewGroup } from "@quickagents/schema"
+import {
+  AbuseReportsGroup,
+  AdvisoriesGroup,
+  AgentChangesGroup,
+  AgentReadsGroup,
+  DisputesGroup,
+  GrantsGroup,
+  InstallsGroup,
+  PlatformGroup,
+  ReviewGroup
+} from "@quickagents/schema"
 import type { Scope, VersionStatus } from "@quickagents/schema"
-import { Clock, Effect, FileSystem, Layer, Logger } from "effect"
+import { Clock, Deferred, Effect, Fiber, FileSystem, Layer, Logger } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApi, HttpApiBuilder } from "effect/http-api"
 import { SqlClient } from "effect/sql"
@@ -32,6 +42,7 @@ import {
   AgentsSql,
   CatalogHttp,
   copyForks,
+  eraseDecommissioned,
   Forks,
   GovernanceHttp,
   Grants,
@@ -49,7 +60,12 @@ import { archiveOf, digestOf, manifestOf, packed as packedEntries } from "./test
 class TestApi extends HttpApi.make("registry")
   .add(AgentReadsGroup)
   .add(AgentChangesGroup)
+  .add(GrantsGroup)
+  .add(InstallsGroup)
   .add(ReviewGroup)
+  .add(DisputesGroup)
+  .add(AdvisoriesGroup)
+  .add(AbuseReportsGroup)
   .add(PlatformGroup) {}
 
 const standard = Settings.read({ environment: { DATABASE_URL: "postgres://test" } })
@@ -867,6 +883,377 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })("the events of
       assert.strictEqual(report.status, 200)
       assert.strictEqual(report.body.report.ref, "rep/bot@1.0.0")
       assert.lengthOf(report.body.envelope.signatures, 1)
+    })
+  )
+})
+
+const advisory = { severity: "high", affected: ">=1.0.0", summary: "Sends the input away." }
+const auditOf = (action: string) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql<{
+        org: string | null
+        target: string
+      }>`SELECT org, target FROM audit_entries WHERE action = ${action} ORDER BY id`
+  )
+
+layer(Live, { timeout: "60 seconds", excludeTestServices: true })(
+  "what happens to one agent at the same time",
+  (it) => {
+    /** The answer to `request`, while which `meanwhile` happens: before the request has the agent, after all that it asks first. */
+    const during = Effect.fnUntraced(function* <A, E, R>(
+      path: string,
+      request: Effect.Effect<A, E, R>,
+      meanwhile: (id: string) => Effect.Effect<unknown, unknown, SqlClient.SqlClient | AgentsSql>
+    ) {
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* AgentsSql
+      const [{ id }] = yield* sql<{ id: string }>`SELECT id FROM agents WHERE namespace || '/' || name = ${path}`
+      const waiting = yield* sql.withTransaction(
+        Effect.gen(function* () {
+          yield* rows.lockedAgent(id)
+          const fiber = yield* Effect.forkDetach(request)
+          while (
+            (yield* sql`SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`)
+              .length === 0
+          )
+            yield* Effect.sleep("5 millis")
+          yield* meanwhile(id)
+          return fiber
+        })
+      )
+      return yield* Fiber.join(waiting)
+    })
+    const renamed = (from: string, to: string) => (id: string) =>
+      Effect.gen(function* () {
+        const [[fromNamespace, fromName], [namespace, name]] = [from.split("/"), to.split("/")]
+        const rows = yield* AgentsSql
+        yield* rows.rename(id, { namespace: fromNamespace, name: fromName }, { namespace, name }, new Date())
+      })
+    const retired = (id: string) => Effect.flatMap(AgentsSql, (rows) => rows.retire(id, new Date()))
+
+    it.effect("nobody grants on it, retires, deletes or yanks it that it has gone away from", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const ada = yield* aPerson("ada")
+        yield* aPerson("olli")
+        const org = yield* (yield* Orgs).create(ada.account, { handle: "left-org" })
+        yield* sql`INSERT INTO teams ${sql.insert({ id: "team_1", orgId: org.id, name: "crew", description: "", createdAt: new Date() })}`
+        const asks = {
+          person: ["PUT", "/grants/people/olli", { level: "manage" }],
+          team: ["PUT", "/grants/teams/crew", { level: "manage" }],
+          delete: ["DELETE", "", undefined],
+          retire: ["POST", "/retire", undefined],
+          yank: ["POST", "/versions/1.0.0/yank", undefined]
+        } as const
+        for (const [name, [method, path, body]] of Object.entries(asks)) {
+          yield* anAgent(ada, "left-org", name)
+          if (name === "yank") yield* published(ada, "left-org/yank", "1.0.0")
+          const answer = yield* during(
+            `left-org/${name}`,
+            call(ada, method, `/agents/left-org/${name}${path}`, body),
+            renamed(`left-org/${name}`, `olli/${name}`)
+          )
+          assert.strictEqual(answer.status, 404, name)
+        }
+        assert.lengthOf(yield* sql`SELECT 1 FROM agent_grants UNION ALL SELECT 1 FROM agent_team_grants`, 0)
+        assert.lengthOf(yield* sql`SELECT 1 FROM agents WHERE namespace = 'olli' AND retired_at IS NULL`, 5)
+        assert.lengthOf(yield* sql`SELECT 1 FROM versions WHERE status = 'yanked'`, 0)
+      })
+    )
+
+    it.effect("retired in between it takes no version, goes nowhere and does not become public", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const rho = yield* aPerson("rho")
+        for (const [name, request] of [
+          ["submitted", submit(rho, "rho/submitted", archiveOf("rho/submitted", "1.0.0"))],
+          ["moved", call(rho, "POST", "/agents/rho/moved/transfer", { namespace: "rho", name: "elsewhere" })],
+          ["shown", call(rho, "PATCH", "/agents/rho/shown", { visibility: "public" })]
+        ] as const) {
+          yield* anAgent(rho, "rho", name, name === "shown" ? "private" : "public")
+          const answer = yield* during(`rho/${name}`, request, retired)
+          assert.strictEqual(type(answer), "/problems/agent-retired")
+        }
+        assert.lengthOf(
+          yield* sql`SELECT 1 FROM versions v JOIN agents a ON a.id = v.agent_id WHERE a.namespace = 'rho'`,
+          0
+        )
+      })
+    )
+
+    it.effect("a team that is deleted in between is granted nothing", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const tea = yield* aPerson("tea")
+        const org = yield* (yield* Orgs).create(tea.account, { handle: "team-org" })
+        yield* sql`INSERT INTO teams ${sql.insert({ id: "team_2", orgId: org.id, name: "gone", description: "", createdAt: new Date() })}`
+        yield* anAgent(tea, "team-org", "bot")
+        const fiber = yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`DELETE FROM teams WHERE id = 'team_2'`
+            const fiber = yield* Effect.forkDetach(
+              call(tea, "PUT", "/agents/team-org/bot/grants/teams/gone", { level: "read" })
+            )
+            while ((yield* sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length === 0) yield* Effect.sleep("5 millis")
+            return fiber
+          })
+        )
+        assert.strictEqual((yield* Fiber.join(fiber)).status, 404)
+      })
+    )
+
+    it.effect("deleted while its copy ends it leaves no archive", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const cas = yield* aPerson("cas")
+        yield* anAgent(cas, "cas", "bot")
+        yield* published(cas, "cas/bot", "1.0.0")
+        const fork = { namespace: "cas", name: "copy" }
+        assert.strictEqual(yield* status(call(cas, "POST", "/agents/cas/bot/fork", fork)), 202)
+        const { body } = yield* Effect.repeat(call(cas, "GET", "/agents/cas/copy"), {
+          until: ({ body }) => body.forkState === "ready"
+        })
+        const { bytes: forkArchiveBytes, digest: forkArchive } = body.forkArchive
+        yield* sql`UPDATE agents SET fork_state = 'copying', fork_tried_at = now(), fork_archive = NULL WHERE id = ${body.id}`
+        const deleted = yield* during("cas/copy", call(cas, "DELETE", "/agents/cas/copy"), (id) =>
+          Effect.flatMap(AgentsSql, (rows) =>
+            rows.endFork(id, { forkState: "ready", forkDetail: "Copied", forkArchive, forkArchiveBytes }, new Date())
+          )
+        )
+        assert.strictEqual(deleted.status, 204)
+        assert.isFalse(yield* (yield* ObjectStore).has(forkArchive))
+      })
+    )
+
+    it.effect("two of its versions are published, and search has it once", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const two = yield* aPerson("two")
+        for (const name of ["found-before", "new"]) {
+          const path = `two/${name}`
+          yield* anAgent(two, "two", name)
+          const [first, second] = [yield* submitted(two, path, "1.0.0"), yield* submitted(two, path, "1.1.0")]
+          if (name === "found-before") yield* published(two, path, "0.9.0")
+          // In a transaction of its own, and so in a fiber that was there before this one's.
+          const begun = yield* Deferred.make<void>()
+          const fiber = yield* Effect.forkChild(
+            Effect.andThen(Deferred.await(begun), concluded(second.id, path, "1.1.0", "published"))
+          )
+          yield* sql.withTransaction(
+            Effect.gen(function* () {
+              yield* concluded(first.id, path, "1.0.0", "published")
+              yield* Deferred.succeed(begun, undefined)
+              while ((yield* sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length === 0)
+                yield* Effect.sleep("5 millis")
+            })
+          )
+          yield* Fiber.join(fiber)
+          assert.lengthOf(yield* sql`SELECT 1 FROM agent_search WHERE namespace = 'two' AND name = ${name}`, 1)
+          assert.strictEqual((yield* call(nobody, "GET", `/agents/${path}`)).body.latestVersion, "1.1.0")
+        }
+      })
+    )
+  }
+)
+
+layer(Live, { timeout: "60 seconds", excludeTestServices: true })("an agent that moved", (it) => {
+  const moved = (owner: Person, path: string, namespace: string, name?: string) =>
+    Effect.map(
+      call(owner, "POST", `/agents/${path}/transfer`, { namespace, ...(name === undefined ? {} : { name }) }),
+      (answer) => assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
+    )
+
+  it.effect("is decided on by no reviewer of the namespace that it went to, by whatever name", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const staff = yield* aStaff
+      const rex = yield* aMember(staff, "the-staff", "rex", "member")
+      const ada = yield* aPerson("ada")
+      yield* (yield* Orgs).create(ada.account, { handle: "rev-org" })
+      // An account is an active member of one organization; a reviewer's own namespace is its other one.
+      yield* anAgent(ada, "rev-org", "bot")
+      const { id } = yield* published(ada, "rev-org/bot", "1.0.0")
+      const rows = yield* AgentsSql
+      const [{ agentId }] = yield* sql<{ agentId: string }>`SELECT agent_id FROM versions WHERE id = ${id}`
+      yield* rows.rename(agentId, { namespace: "rev-org", name: "bot" }, { namespace: "rex", name: "bot" }, new Date())
+      assert.strictEqual(
+        yield* status(
+          call(staff, "POST", "/platform/agents/rex/bot/quarantine", { version: "1.0.0", reason: "Looks bad." })
+        ),
+        200
+      )
+      for (const path of ["rev-org/bot", "rex/bot"]) {
+        const body = { version: "1.0.0", reason: "Mine is fine." }
+        assert.strictEqual(yield* status(call(rex, "POST", `/platform/agents/${path}/release`, body)), 403, path)
+      }
+      assert.strictEqual(
+        yield* status(call(rex, "POST", "/agents/rex/bot/versions/1.0.0/dispute", { reason: "It is fine." })),
+        201
+      )
+      for (const path of ["rev-org/bot", "rex/bot"]) {
+        assert.strictEqual(yield* status(call(rex, "POST", `/review/${path}/1.0.0/claim`)), 403, path)
+        const decision = { decision: "publish", reason: "Mine is fine." }
+        assert.strictEqual(yield* status(call(rex, "POST", `/review/${path}/1.0.0`, decision)), 403, path)
+      }
+      // A person's namespace is no organization, and has no audit log.
+      assert.deepStrictEqual(yield* auditOf("version.dispute"), [{ org: null, target: "rev-org/bot@1.0.0" }])
+    })
+  )
+
+  it.effect("into a suspended organization is not there by its former name, for staff neither", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const staff = yield* aStaff
+      const sue = yield* aPerson("sue")
+      yield* (yield* Orgs).create(sue.account, { handle: "sus-org" })
+      yield* anAgent(sue, "sue", "bot")
+      yield* published(sue, "sue/bot", "1.0.0")
+      yield* moved(sue, "sue/bot", "sus-org")
+      const body = { version: "1.0.0", reason: "Looks bad." }
+      yield* call(staff, "POST", "/platform/agents/sus-org/bot/quarantine", body)
+      yield* call(sue, "POST", "/agents/sus-org/bot/versions/1.0.0/dispute", { reason: "It is fine." })
+      const made = yield* call(sue, "POST", "/agents/sus-org/bot/advisories", advisory)
+      assert.strictEqual(made.status, 201)
+      const asks = [
+        ["GET", "/agents/PATH"],
+        ["GET", "/review/PATH/1.0.0"],
+        ["GET", "/review/PATH/1.0.0/archive"],
+        ["POST", "/review/PATH/1.0.0/claim"],
+        ["DELETE", "/review/PATH/1.0.0/claim"],
+        ["POST", "/review/PATH/1.0.0", { decision: "publish", reason: "Fine." }],
+        ["POST", "/platform/agents/PATH/block", body],
+        ["POST", "/platform/agents/PATH/release", body],
+        ["POST", "/agents/PATH/advisories", advisory],
+        ["GET", `/advisories/${made.body.id}`],
+        ["POST", `/advisories/${made.body.id}/publish`],
+        ["PATCH", `/advisories/${made.body.id}`, { summary: "Other." }]
+      ] as const
+      const statuses = (path: string) =>
+        Effect.forEach(asks, ([method, ask, payload]) =>
+          status(call(staff, method, ask.replace("PATH", path), payload))
+        )
+      yield* sql`UPDATE organizations SET state = 'suspended' WHERE handle = 'sus-org'`
+      for (const path of ["sue/bot", "sus-org/bot"])
+        assert.deepStrictEqual(new Set(yield* statuses(path)), new Set([404]), path)
+      for (const person of [sue, staff])
+        assert.strictEqual((yield* call(person, "GET", "/advisories?namespace=sus-org")).body.total, 0)
+      yield* sql`UPDATE organizations SET state = 'active' WHERE handle = 'sus-org'`
+      assert.strictEqual((yield* call(staff, "GET", "/advisories?namespace=sus-org")).body.total, 1)
+      assert.strictEqual(yield* status(call(staff, "GET", "/review/sus-org/bot/1.0.0")), 200)
+    })
+  )
+
+  it.effect("is uninstalled and unstarred by either name, and tells who may not read it only the one they knew", () =>
+    Effect.gen(function* () {
+      const ina = yield* aPerson("ina")
+      const owner = yield* aPerson("own")
+      yield* anAgent(owner, "own", "bot")
+      yield* published(owner, "own/bot", "1.0.0")
+      const installed = call(ina, "PUT", "/user/installs/own/bot", { version: "1.0.0", acceptCapabilities: [] })
+      assert.strictEqual(yield* status(installed), 200)
+      yield* call(ina, "PUT", "/user/stars/own/bot")
+      const reported = yield* call(ina, "POST", "/agents/own/bot/abuse-reports", { category: "malware", text: "Bad." })
+      assert.strictEqual(reported.status, 201)
+      yield* moved(owner, "own/bot", "own", "secret-plan")
+      const refs = Effect.map(call(ina, "GET", "/user/installs"), ({ body }) => body.items)
+      assert.strictEqual((yield* refs)[0].ref, "own/secret-plan")
+      yield* call(owner, "PATCH", "/agents/own/secret-plan", { visibility: "private" })
+      assert.deepStrictEqual(yield* refs, [{ ref: "own/bot", readable: false }])
+      const [mine] = (yield* call(ina, "GET", "/user/abuse-reports")).body.items
+      assert.deepInclude(mine, { namespace: "own", name: "bot" })
+
+      const past = (yield* call(ina, "GET", "/user/installs?offset=5")).body
+      assert.deepInclude(past, { items: [], total: 1 })
+      yield* call(ina, "DELETE", "/user/stars/own/bot")
+      yield* call(ina, "DELETE", "/user/installs/own/bot")
+      assert.deepStrictEqual(yield* refs, [])
+      assert.strictEqual((yield* call(owner, "GET", "/agents/own/secret-plan/stats")).body.stars, 0)
+    })
+  )
+
+  it.effect("keeps what people were granted while it stays in its namespace", () =>
+    Effect.gen(function* () {
+      const gia = yield* aPerson("gia")
+      yield* aPerson("hal")
+      yield* (yield* Orgs).create(gia.account, { handle: "gia-org" })
+      yield* anAgent(gia, "gia", "bot")
+      yield* call(gia, "PUT", "/agents/gia/bot/grants/people/hal", { level: "write" })
+      const granted = (path: string) =>
+        Effect.map(call(gia, "GET", `/agents/${path}/grants`), ({ body }) => body.items.length)
+      yield* moved(gia, "gia/bot", "gia", "robot")
+      assert.strictEqual(yield* granted("gia/robot"), 1)
+      yield* moved(gia, "gia/robot", "gia-org")
+      assert.strictEqual(yield* granted("gia-org/robot"), 0)
+    })
+  )
+
+  it.effect("has its advisories in the log of the organization that it went to", () =>
+    Effect.gen(function* () {
+      const staff = yield* aStaff
+      const lea = yield* aPerson("lea")
+      yield* (yield* Orgs).create(lea.account, { handle: "lea-org" })
+      yield* anAgent(lea, "lea-org", "bot")
+      yield* moved(lea, "lea-org/bot", "lea")
+      const made = yield* call(staff, "POST", "/agents/lea-org/bot/advisories", advisory)
+      assert.deepInclude(made.body, { namespace: "lea", name: "bot" })
+      assert.deepStrictEqual(
+        (yield* auditOf("advisory.create")).filter(({ target }) => target === made.body.id),
+        [{ org: null, target: made.body.id }]
+      )
+    })
+  )
+})
+
+layer(Live, { timeout: "60 seconds", excludeTestServices: true })("of an organization that ends", (it) => {
+  it.effect("all bytes go when it is erased, also when the first try ends on the way", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const objects = yield* ObjectStore
+      const era = yield* aPerson("era")
+      yield* (yield* Orgs).create(era.account, { handle: "era-org" })
+      yield* anAgent(era, "era-org", "bot")
+      const { archive } = yield* published(era, "era-org/bot", "1.0.0")
+      const fork = { namespace: "era-org", name: "copy" }
+      yield* call(era, "POST", "/agents/era-org/bot/fork", fork)
+      const { body } = yield* Effect.repeat(call(era, "GET", "/agents/era-org/copy"), {
+        until: ({ body }) => body.forkState === "ready"
+      })
+      yield* anAgent(era, "era", "bot")
+      const kept = yield* published(era, "era/bot", "1.0.0")
+      const [digest, other, ofFork] = [archive.digest, kept.archive.digest, body.forkArchive.digest]
+      yield* sql`UPDATE organizations SET state = 'decommissioning', decommission_at = now() WHERE handle = 'era-org'`
+      // As a process leaves it that ended before it had removed a thing.
+      const failing = { ...objects, remove: () => Effect.die(new Error("gone")) }
+      yield* Effect.provideService(eraseDecommissioned, ObjectStore, failing)
+      assert.isTrue(yield* objects.has(digest))
+      yield* eraseDecommissioned
+      assert.deepStrictEqual(
+        [yield* objects.has(digest), yield* objects.has(ofFork), yield* objects.has(other)],
+        [false, false, true]
+      )
+      assert.lengthOf(yield* sql`SELECT 1 FROM agents WHERE erasing`, 0)
+    })
+  )
+
+  it.effect("in its hold neither advisories nor disputes change, and are read", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const ann = yield* aPerson("ann")
+      yield* (yield* Orgs).create(ann.account, { handle: "end-org" })
+      yield* anAgent(ann, "end-org", "bot")
+      yield* published(ann, "end-org/bot", "1.0.0", "needs_review")
+      const { id } = (yield* call(ann, "POST", "/agents/end-org/bot/advisories", advisory)).body
+      yield* sql`UPDATE organizations SET state = 'decommissioning', decommission_at = now() + interval '1 day' WHERE handle = 'end-org'`
+      for (const [method, path, body] of [
+        ["POST", "/agents/end-org/bot/advisories", advisory],
+        ["PATCH", `/advisories/${id}`, { summary: "Other." }],
+        ["POST", `/advisories/${id}/withdraw`, { reason: "Mistaken." }],
+        ["POST", "/agents/end-org/bot/versions/1.0.0/dispute", { reason: "It is fine." }]
+      ] as const)
+        assert.strictEqual(type(yield* call(ann, method, path, body)), "/problems/org-decommissioning", path)
+      assert.strictEqual((yield* call(ann, "GET", `/advisories/${id}`)).body.state, "draft")
     })
   )
 })

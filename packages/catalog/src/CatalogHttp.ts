@@ -1,9 +1,9 @@
 /** Handlers of the agent and version routes. */
-import { Actor, CoreApi, Viewer } from "@quickagents/schema"
-import type { Account } from "@quickagents/schema"
+import { CoreApi } from "@quickagents/schema"
 import { Effect, Layer, Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { agentRecord, Agents } from "./Agents.ts"
+import { asActor, asViewer } from "./Callers.ts"
 import { Forks } from "./Forks.ts"
 import { Grants } from "./Grants.ts"
 import { Installs } from "./Installs.ts"
@@ -11,9 +11,6 @@ import { Reviews } from "./Reviews.ts"
 import { Search } from "./Search.ts"
 import { Transfers } from "./Transfers.ts"
 import { Versions } from "./Versions.ts"
-
-const asViewer = <A, E, R>(use: (viewer: Account | null) => Effect.Effect<A, E, R>) => Effect.flatMap(Viewer, use)
-const asActor = <A, E, R>(use: (actor: Account) => Effect.Effect<A, E, R>) => Effect.flatMap(Actor, use)
 
 const AgentReadsHttp = HttpApiBuilder.group(
   CoreApi,

@@ -128,7 +128,7 @@ const conclude = Effect.fnUntraced(function* (
           actor: Audit.system,
           action: `agent.fork_${forkState}`,
           target: `${fork.namespace}/${fork.name}`,
-          org: fork.namespace,
+          org: fork.org ?? undefined,
           detail: { detail: forkDetail }
         })
       }

@@ -4,14 +4,15 @@
  * copied; `CopyForks.ts` copies it, on this node at once or wherever its job runs. Spec: Other records; Other states; Errors,
  * registry core.
  */
-import { holdOf, Orgs } from "@quickagents/orgs"
 import { Audit, Database, newId } from "@quickagents/platform"
-import { ForkSource, NameTaken, NotFound, NothingToFork } from "@quickagents/schema"
+import { ForkSource, NothingToFork } from "@quickagents/schema"
 import type {
   Account,
   Agent,
   ForkAgent,
   NameHeld,
+  NameTaken,
+  NotFound,
   NamespaceFull,
   OrgDecommissioning,
   PrivateAgentCap,
@@ -53,7 +54,6 @@ export class Forks extends Context.Service<
     Effect.gen(function* () {
       const rows = yield* AgentsSql
       const agents = yield* Agents
-      const orgs = yield* Orgs
       const audit = yield* Audit.Audit
       const places = yield* agentPlaces
       const transaction = Database.transaction(yield* SqlClient.SqlClient)
@@ -63,12 +63,7 @@ export class Forks extends Context.Service<
       return Forks.of({
         fork: Effect.fnUntraced(function* (actor, ns, name, request) {
           const { agent: source } = yield* agents.seen(actor, ns, name)
-          const namespace = yield* orgs.namespace(request.namespace)
-          const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
-          if (namespace === null || role === null)
-            return yield* new NotFound({ detail: "No namespace of yours has this handle" })
-          const hold = holdOf(namespace)
-          if (hold !== null) return yield* hold
+          const { namespace } = yield* places.own(actor, request.namespace)
           const to = { namespace: request.namespace, name: request.name ?? source.name }
           if (to.namespace === source.namespace && to.name === source.name)
             return yield* new ForkSource({ detail: "An agent is not forked into itself: give the fork another name" })
@@ -85,8 +80,9 @@ export class Forks extends Context.Service<
               yield* places.lock(to.namespace)
               yield* places.room(place)
               yield* places.freeName(actor, place)
-              yield* rows
-                .insertAgent({
+              yield* places.take(
+                place,
+                rows.insertAgent({
                   ...to,
                   id,
                   description: source.description,
@@ -98,13 +94,7 @@ export class Forks extends Context.Service<
                   forkedAs: source.visibility === "public" ? `${source.namespace}/${source.name}` : null,
                   forkState: "copying"
                 })
-                .pipe(
-                  Effect.catch((error) =>
-                    Database.uniqueConstraint(error) === "agents_name"
-                      ? new NameTaken({ detail: `${to.namespace}/${to.name} exists` })
-                      : Effect.die(error)
-                  )
-                )
+              )
               yield* audit.record({
                 actor: { type: "account", id: actor.accountId, handle: actor.handle },
                 action: "agent.fork",

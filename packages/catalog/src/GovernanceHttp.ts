@@ -1,14 +1,11 @@
 /** Handlers of the review, dispute, advisory and abuse-report routes. */
-import { Actor, CoreApi, Viewer } from "@quickagents/schema"
-import type { Account } from "@quickagents/schema"
+import { CoreApi } from "@quickagents/schema"
 import { Effect, Layer, Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { AbuseReports } from "./AbuseReports.ts"
 import { Advisories } from "./Advisories.ts"
+import { asActor, asViewer } from "./Callers.ts"
 import { Reviews } from "./Reviews.ts"
-
-const asViewer = <A, E, R>(use: (viewer: Account | null) => Effect.Effect<A, E, R>) => Effect.flatMap(Viewer, use)
-const asActor = <A, E, R>(use: (actor: Account) => Effect.Effect<A, E, R>) => Effect.flatMap(Actor, use)
 
 const ReviewHttp = HttpApiBuilder.group(
   CoreApi,

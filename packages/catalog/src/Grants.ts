@@ -11,6 +11,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SeenAgent } from "./Agents.ts"
 import { Agents } from "./Agents.ts"
+import { AgentsSql } from "./AgentsSql.ts"
 
 interface Row {
   readonly kind: "person" | "team"
@@ -61,6 +62,7 @@ export class Grants extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const agents = yield* Agents
+      const rows = yield* AgentsSql
       const accounts = yield* Accounts
       const audit = yield* Audit.Audit
       const transaction = Database.transaction(sql)
@@ -73,6 +75,8 @@ export class Grants extends Context.Service<
           org: org ?? undefined,
           detail
         })
+      /** Under the lock of transfers: nobody grants on what has gone to somebody else. */
+      const still = ({ agent }: SeenAgent) => rows.lockedAs(agent, agent)
       const personOf = Effect.fnUntraced(function* (handle: string) {
         const person = yield* accounts.byHandle(handle)
         return person ?? (yield* new NotFound({ detail: `Nobody has the handle ${handle}` }))
@@ -97,6 +101,7 @@ export class Grants extends Context.Service<
           const person = yield* personOf(handle)
           yield* transaction(
             Effect.gen(function* () {
+              yield* still(seen)
               yield* sql`
                 INSERT INTO agent_grants ${sql.insert({ agentId: seen.agent.id, accountId: person.id, level })}
                 ON CONFLICT (agent_id, account_id) DO UPDATE SET level = excluded.level`
@@ -121,12 +126,12 @@ export class Grants extends Context.Service<
           const seen = yield* agents.changeable(actor, namespace, name)
           yield* transaction(
             Effect.gen(function* () {
-              // Which organization owns the agent is looked at where the grant is written: a transfer may have come between.
+              yield* still(seen)
+              // A team that is just deleted is waited for: it is there or not.
               const granted = yield* sql`
                 INSERT INTO agent_team_grants (agent_id, team_id, level)
-                SELECT a.id, t.id, ${level} FROM agents a
-                JOIN organizations o ON o.handle = a.namespace JOIN teams t ON t.org_id = o.id
-                WHERE a.id = ${seen.agent.id} AND t.name = ${team} FOR SHARE OF a
+                SELECT ${seen.agent.id}, t.id, ${level} FROM organizations o JOIN teams t ON t.org_id = o.id
+                WHERE o.handle = ${namespace} AND t.name = ${team} FOR KEY SHARE OF t
                 ON CONFLICT (agent_id, team_id) DO UPDATE SET level = excluded.level RETURNING 1`
               if (granted.length === 0) {
                 return yield* new NotFound({ detail: `${namespace} has no team with the name ${team}` })

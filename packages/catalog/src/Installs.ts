@@ -6,8 +6,6 @@ import { Audit, Database } from "@quickagents/platform"
 import {
   Blocked,
   capabilityList,
-  clamp,
-  clampOffset,
   InstallConsentRequired,
   NotFound,
   VersionNotPublished,
@@ -19,12 +17,13 @@ import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import type { PublishedAdvisory } from "./AgentsSql.ts"
+import { pageOf } from "./Page.ts"
+import type { Page } from "./Page.ts"
 import { versionMeant } from "./VersionRanges.ts"
 import { warningsOf } from "./Versions.ts"
 
 interface Row {
-  readonly namespace: string
-  readonly name: string
+  readonly ref: string
   readonly readable: boolean
   readonly version: string
   readonly status: VersionStatus
@@ -53,7 +52,7 @@ const quarantineStates: Readonly<Record<VersionStatus, "none" | "quarantined" | 
 const recordOf = (row: Row): Install =>
   row.readable
     ? {
-        ref: `${row.namespace}/${row.name}`,
+        ref: row.ref,
         readable: true,
         installedVersion: row.version,
         capabilities: row.manifest?.capabilities ?? null,
@@ -71,7 +70,7 @@ const recordOf = (row: Row): Install =>
         installedAt: row.installedAt.toISOString(),
         updatedAt: row.updatedAt.toISOString()
       }
-    : { ref: `${row.namespace}/${row.name}`, readable: false }
+    : { ref: row.ref, readable: false }
 
 export class Installs extends Context.Service<
   Installs,
@@ -79,12 +78,7 @@ export class Installs extends Context.Service<
     readonly list: (
       actor: Account,
       page: { readonly offset?: number; readonly limit?: number }
-    ) => Effect.Effect<{
-      readonly items: ReadonlyArray<Install>
-      readonly total: number
-      readonly offset: number
-      readonly limit: number
-    }>
+    ) => Effect.Effect<Page<Install>>
     /** Installs or changes the version; everything that it may do must be accepted by name. */
     readonly put: (
       actor: Account,
@@ -114,11 +108,12 @@ export class Installs extends Context.Service<
 
       const select = (accountId: string, agentId: string | null, offset: number, limit: number) =>
         Effect.orDie(sql<Row>`
-          SELECT a.namespace, a.name, a.deleted_at IS NULL AND ${rows.readableBy(accountId)} AS readable, v.version, v.status, v.scan_status, v.manifest,
+          SELECT CASE WHEN shown.readable THEN a.namespace || '/' || a.name ELSE ${rows.nameAt("i.updated_at")} END AS ref, shown.readable, v.version, v.status, v.scan_status, v.manifest,
             v.attestation IS NOT NULL AS signed, v.finding_counts, i.accepted_unsigned, i.accepted_unscanned, i.installed_at, i.updated_at,
             (SELECT version FROM versions l WHERE l.agent_id = a.id AND l.status = 'published' ORDER BY l.published_at DESC, l.id DESC LIMIT 1) AS latest_version,
             ${rows.advisories}, count(*) OVER ()::integer AS total
           FROM installs i JOIN agents a ON a.id = i.agent_id JOIN versions v ON v.id = i.version_id
+            CROSS JOIN LATERAL (SELECT a.deleted_at IS NULL AND ${rows.readableBy(accountId)} AS readable) shown
           WHERE i.account_id = ${accountId} AND (${agentId}::text IS NULL OR i.agent_id = ${agentId})
           ORDER BY i.updated_at DESC, i.agent_id LIMIT ${limit} OFFSET ${offset}`)
 
@@ -129,10 +124,11 @@ export class Installs extends Context.Service<
         )
 
       return Installs.of({
-        list: Effect.fnUntraced(function* (actor, page) {
-          const [offset, limit] = [clampOffset(page.offset), clamp(page.limit, 100, 50)]
-          const found = yield* select(actor.accountId, null, offset, limit)
-          return { items: found.map(recordOf), total: found[0]?.total ?? 0, offset, limit }
+        list: Effect.fnUntraced(function* (actor, asked) {
+          const { page, rows } = yield* pageOf(asked, { max: 100, standard: 50 }, (offset, limit) =>
+            select(actor.accountId, null, offset, limit)
+          )
+          return { items: rows.map(recordOf), ...page }
         }),
         put: Effect.fnUntraced(function* (actor, ns, name, request) {
           const { agent } = yield* agents.seen(actor, ns, name)
@@ -188,7 +184,7 @@ export class Installs extends Context.Service<
           yield* transaction(
             Effect.gen(function* () {
               const removed = yield* Effect.orDie(sql`
-                DELETE FROM installs i USING agents a WHERE a.id = i.agent_id AND i.account_id = ${actor.accountId} AND a.namespace = ${ns} AND a.name = ${name} RETURNING 1`)
+                DELETE FROM installs WHERE account_id = ${actor.accountId} AND agent_id = ${rows.idOf(ns, name)} RETURNING 1`)
               if (removed.length > 0) yield* note(actor, "agent.uninstall", `${ns}/${name}`, {})
             })
           )
@@ -208,7 +204,7 @@ export class Installs extends Context.Service<
         unstar: (actor, ns, name) =>
           Effect.orDie(
             Effect.asVoid(
-              sql`DELETE FROM agent_stars s USING agents a WHERE a.id = s.agent_id AND s.account_id = ${actor.accountId} AND a.namespace = ${ns} AND a.name = ${name}`
+              sql`DELETE FROM agent_stars WHERE account_id = ${actor.accountId} AND agent_id = ${rows.idOf(ns, name)}`
             )
           )
       })

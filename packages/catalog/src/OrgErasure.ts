@@ -1,16 +1,17 @@
 /**
  * The end of a decommissioned organization, when its hold has passed: its
- * agents are deleted as any agent is, its members and teams are gone, and its
- * handle is held for good. Spec: Other states; Events 3.
+ * agents are deleted with all their bytes, its members and teams are gone, and
+ * its handle is held for good. Spec: Other states; Events 3.
  */
 import { Audit, Database } from "@quickagents/platform"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { removeErased } from "./AgentRemains.ts"
 import { AgentsSql } from "./AgentsSql.ts"
 
 const batch = 20
 
-/** Called each hour. Each organization is erased as a whole or not at all. */
+/** Called each hour. Each organization is erased as a whole or not at all; then the bytes of its agents go. */
 export const eraseDecommissioned = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* AgentsSql
@@ -49,4 +50,6 @@ export const eraseDecommissioned = Effect.gen(function* () {
       ),
     { discard: true }
   )
+  // After what says that it is to be done: also what an earlier hour did not get to.
+  yield* removeErased
 })

@@ -7,15 +7,20 @@ import { Orgs } from "@quickagents/orgs"
 import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
 import {
   AlreadyDisputed,
-  clamp,
-  clampOffset,
   Forbidden,
   NotFound,
   ReviewClaimed,
   VersionNotHeld,
   VersionNotPublished
 } from "@quickagents/schema"
-import type { Account, AgentVersion, HeldVersion, ReviewEntry, ReviewQuery } from "@quickagents/schema"
+import type {
+  Account,
+  AgentVersion,
+  HeldVersion,
+  OrgDecommissioning,
+  ReviewEntry,
+  ReviewQuery
+} from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -23,14 +28,14 @@ import { Agents } from "./Agents.ts"
 import { canPublish } from "./AgentsPolicy.ts"
 import type { VersionRow } from "./AgentsSql.ts"
 import { AgentsSql } from "./AgentsSql.ts"
+import { pageOf } from "./Page.ts"
+import type { Page } from "./Page.ts"
 import { needsSecondApproval, reviewerRefusal } from "./ReviewsPolicy.ts"
 import type { HeldRow, ReviewRow } from "./ReviewsSql.ts"
 import { ReviewsSql } from "./ReviewsSql.ts"
-import { versionRecord, Versions } from "./Versions.ts"
+import { refOf, versionRecord, Versions } from "./Versions.ts"
 
 const claimMs = 60 * 60_000
-
-const refOf = (row: Pick<VersionRow, "namespace" | "name" | "version">) => `${row.namespace}/${row.name}@${row.version}`
 
 const disputeOf = (row: Pick<HeldRow, "disputant" | "disputedAt" | "disputedReason">) =>
   row.disputedAt === null ? null : { by: row.disputant!, reason: row.disputedReason!, at: row.disputedAt.toISOString() }
@@ -48,13 +53,6 @@ const heldVersion = (row: HeldRow): HeldVersion => {
     dueAt: row.dueAt?.toISOString() ?? null,
     dispute: disputeOf(row)
   }
-}
-
-interface Page<A> {
-  readonly items: ReadonlyArray<A>
-  readonly total: number
-  readonly offset: number
-  readonly limit: number
 }
 
 export class Reviews extends Context.Service<
@@ -116,7 +114,7 @@ export class Reviews extends Context.Service<
       name: string,
       version: string,
       reason: string
-    ) => Effect.Effect<HeldVersion, NotFound | AlreadyDisputed | VersionNotHeld>
+    ) => Effect.Effect<HeldVersion, NotFound | AlreadyDisputed | VersionNotHeld | OrgDecommissioning>
   }
 >()("catalog/Reviews") {
   static readonly layer = Layer.effect(
@@ -175,12 +173,14 @@ export class Reviews extends Context.Service<
           : Effect.fail(new Forbidden({ detail: "Reviewers are members of the staff organization" }))
       /** Staff sees every version, also of private agents: it decides on them. */
       const versionRow = Effect.fnUntraced(function* (ns: string, name: string, version: string) {
-        return (yield* Effect.orDie(rows.version(ns, name, version))) ?? (yield* new NotFound({}))
+        const row = yield* Effect.orDie(rows.version(ns, name, version))
+        // Of its own namespace, which may not be the one that was asked for: of a suspended one it is not there.
+        return row === null || (yield* orgs.namespace(row.namespace)) === null ? yield* new NotFound({}) : row
       })
       const ofReviewer = Effect.fnUntraced(function* (actor: Account, ns: string, name: string, version: string) {
         yield* asStaff(actor)
         const row = yield* versionRow(ns, name, version)
-        const refusal = reviewerRefusal(actor, row, yield* orgs.roleIn(actor.accountId, ns))
+        const refusal = reviewerRefusal(actor, row, yield* orgs.roleIn(actor.accountId, row.namespace))
         return refusal === null ? row : yield* new Forbidden({ detail: refusal })
       })
       const openReview = Effect.fnUntraced(function* (row: VersionRow, at: Date) {
@@ -203,9 +203,8 @@ export class Reviews extends Context.Service<
       return Reviews.of({
         queue: Effect.fnUntraced(function* (actor, query) {
           yield* asStaff(actor)
-          const [offset, limit] = [clampOffset(query.offset), clamp(query.limit, 100, 50)]
           const at = yield* now
-          const page = (offset: number, limit: number) =>
+          const { page, rows: found } = yield* pageOf(query, { max: 100, standard: 50 }, (offset, limit) =>
             Effect.orDie(
               reviews.queue({
                 ...query,
@@ -216,9 +215,8 @@ export class Reviews extends Context.Service<
                 limit
               })
             )
-          const found = yield* page(offset, limit)
-          const [counted] = found.length > 0 || offset === 0 ? found : yield* page(0, 1)
-          return { items: yield* entries(found, at), total: counted?.total ?? 0, offset, limit }
+          )
+          return { items: yield* entries(found, at), ...page }
         }),
         get: Effect.fnUntraced(function* (actor, ns, name, version) {
           yield* asStaff(actor)
@@ -291,7 +289,13 @@ export class Reviews extends Context.Service<
                   if (decision !== "publish")
                     return yield* versions.moderate(actor, ns, name, version, decision, reason)
                   yield* Effect.orDie(reviews.close(id, at))
-                  yield* note(actor, "version.review", row, { decision, reason, from: row.status }, row.namespace)
+                  yield* note(
+                    actor,
+                    "version.review",
+                    row,
+                    { decision, reason, from: row.status },
+                    row.org ?? undefined
+                  )
                   const stages = yield* Effect.orDie(rows.stageEvents([id]))
                   return versionRecord(
                     row,
@@ -309,7 +313,7 @@ export class Reviews extends Context.Service<
           )
         }),
         release: Effect.fnUntraced(function* (actor, ns, name, version, reason) {
-          const { id } = yield* versionRow(ns, name, version)
+          const { id } = yield* ofReviewer(actor, ns, name, version)
           return yield* transaction(
             Effect.gen(function* () {
               yield* Effect.orDie(reviews.lock(id))
@@ -320,19 +324,18 @@ export class Reviews extends Context.Service<
             })
           )
         }),
-        held: Effect.fnUntraced(function* (actor, page) {
-          const [offset, limit] = [clampOffset(page.offset), clamp(page.limit, 100, 50)]
-          const rowsOf = (offset: number, limit: number) =>
+        held: Effect.fnUntraced(function* (actor, asked) {
+          const { page, rows: found } = yield* pageOf(asked, { max: 100, standard: 50 }, (offset, limit) =>
             Effect.orDie(reviews.held({ accountId: actor.accountId, versionId: null, offset, limit }))
-          const found = yield* rowsOf(offset, limit)
-          const [counted] = found.length > 0 || offset === 0 ? found : yield* rowsOf(0, 1)
-          return { items: found.map(heldVersion), total: counted?.total ?? 0, offset, limit }
+          )
+          return { items: found.map(heldVersion), ...page }
         }),
         dispute: Effect.fnUntraced(function* (actor, ns, name, version, reason) {
-          const { standing } = yield* agents.known(actor, ns, name)
+          const { hold, standing } = yield* agents.known(actor, ns, name)
           const seen = yield* versionRow(ns, name, version)
           // Who may mend it is told what holds it, and may object.
           if (!canPublish(standing)) return yield* new NotFound({})
+          if (hold !== null) return yield* hold
           const at = yield* now
           return yield* transaction(
             Effect.gen(function* () {
@@ -347,7 +350,7 @@ export class Reviews extends Context.Service<
               if (!(yield* Effect.orDie(reviews.dispute(row.id, actor.accountId, reason, at)))) {
                 return yield* new AlreadyDisputed({})
               }
-              yield* note(actor, "version.dispute", row, { reason }, row.namespace)
+              yield* note(actor, "version.dispute", row, { reason }, row.org ?? undefined)
               const [held] = yield* Effect.orDie(
                 reviews.held({ accountId: actor.accountId, versionId: row.id, offset: 0, limit: 1 })
               )

@@ -4,7 +4,7 @@
  * released, so a version keeps that name as its `ref`, and runs, hosts and
  * clients go on verifying it by that. The old name is held and leads readers on.
  */
-import { holdOf, lacking, Orgs } from "@quickagents/orgs"
+import { lacking } from "@quickagents/orgs"
 import { Audit, Database, Settings } from "@quickagents/platform"
 import {
   AgentInUse,
@@ -13,8 +13,6 @@ import {
   BuiltinFirstParty,
   Forbidden,
   invalidField,
-  NameTaken,
-  NotFound,
   PipelineSkipPersonal
 } from "@quickagents/schema"
 import type {
@@ -22,6 +20,8 @@ import type {
   Account,
   Agent,
   NameHeld,
+  NameTaken,
+  NotFound,
   NamespaceFull,
   PrivateAgentCap,
   TransferAgent,
@@ -68,7 +68,6 @@ export class Transfers extends Context.Service<
     Effect.gen(function* () {
       const rows = yield* AgentsSql
       const agents = yield* Agents
-      const orgs = yield* Orgs
       const audit = yield* Audit.Audit
       const settings = yield* Settings.Settings
       const places = yield* agentPlaces
@@ -77,32 +76,25 @@ export class Transfers extends Context.Service<
       return Transfers.of({
         transfer: Effect.fnUntraced(function* (actor, ns, name, request) {
           const { agent, org } = yield* agents.changeable(actor, ns, name)
-          const namespace = yield* orgs.namespace(request.namespace)
-          const role = namespace === null ? null : yield* orgs.roleIn(actor.accountId, request.namespace)
-          if (namespace === null || role === null)
-            return yield* new NotFound({ detail: "No namespace of yours has this handle" })
+          const { namespace, role } = yield* places.own(actor, request.namespace)
           if (!canManage({ role, grant: null, visibility: agent.visibility }))
             return yield* new Forbidden({ detail: `Only admins of ${request.namespace} take an agent into it` })
-          const hold = holdOf(namespace)
-          if (hold !== null) return yield* hold
           const from = { namespace: ns, name }
           const to = { namespace: request.namespace, name: request.name ?? name }
           const leaves = to.namespace !== from.namespace
           if (!leaves && to.name === from.name)
             return yield* invalidField("/name", "is the name that the agent has already")
-          if (agent.retiredAt !== null) return yield* new AgentRetired({ detail: "Restore the agent to transfer it" })
           if (agent.forkState === "copying") return yield* new AgentInUse({ detail: "The fork is still being copied" })
-          if (agent.builtin !== null && to.namespace !== settings["orgs.firstParty"])
-            return yield* new BuiltinFirstParty({})
           const at = new Date(yield* Clock.currentTimeMillis)
           yield* transaction(
             Effect.gen(function* () {
               yield* places.lock(from.namespace, to.namespace)
-              // The lock of submissions: no version is submitted under the old name in between.
-              yield* Effect.orDie(rows.lock(`agent:${agent.id}`))
-              const locked = yield* Effect.orDie(rows.lockedAgent(agent.id))
-              // Deleted or transferred by someone who was faster.
-              if (locked?.namespace !== ns || locked.name !== name) return yield* new NotFound({})
+              // No version is submitted under the old name in between.
+              const locked = yield* rows.lockedAs(agent, from)
+              if (locked.retiredAt !== null)
+                return yield* new AgentRetired({ detail: "Restore the agent to transfer it" })
+              if (locked.builtin !== null && to.namespace !== settings["orgs.firstParty"])
+                return yield* new BuiltinFirstParty({})
               const unsettled = (yield* Effect.orDie(rows.versionStates(agent.id))).find(isUnsettled)
               if (unsettled !== undefined)
                 return yield* new AgentInUse({ detail: `A version of the agent is ${unsettled}` })
@@ -115,15 +107,7 @@ export class Transfers extends Context.Service<
               const place = { namespace, name: to.name, visibility: locked.visibility }
               if (leaves) yield* places.room(place)
               yield* places.freeName(actor, place, agent.id)
-              yield* rows
-                .rename(agent.id, from, to, at)
-                .pipe(
-                  Effect.catch((error) =>
-                    Database.uniqueConstraint(error) === "agents_name"
-                      ? new NameTaken({ detail: `${to.namespace}/${to.name} exists` })
-                      : Effect.die(error)
-                  )
-                )
+              yield* places.take(place, rows.rename(agent.id, from, to, at))
               const entry = {
                 actor: { type: "account" as const, id: actor.accountId, handle: actor.handle },
                 action: "agent.transfer",

@@ -8,8 +8,6 @@ import { Audit, Database, newId, Notifications, ObjectStore, Settings } from "@q
 import {
   AgentRetired,
   Blocked,
-  clamp,
-  clampOffset,
   Forbidden,
   invalidField,
   NotFound,
@@ -45,6 +43,8 @@ import type { StageEvent, StandingRow, VersionRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import { readArchiveHead } from "./ArchiveHead.ts"
 import { hotArchives } from "./HotArchives.ts"
+import { pageOf } from "./Page.ts"
+import type { Page } from "./Page.ts"
 import { ScanStarter } from "./ScanStarter.ts"
 import type { SubmissionRefused } from "./SubmissionAdmission.ts"
 import { SubmissionAdmission, submissionId } from "./SubmissionAdmission.ts"
@@ -76,7 +76,9 @@ const lookAgain = "5 seconds"
 const lastSeq = 2 ** 31 - 1
 const terminal: ReadonlyArray<VersionStatus> = ["needs_review", "published", "quarantined", "blocked", "yanked"]
 
-const refOf = (row: VersionRow) => `${row.releasedAs ?? `${row.namespace}/${row.name}`}@${row.version}`
+/** `ns/name@version` as it was released: a version keeps it when its agent moves. */
+export const refOf = (row: Pick<VersionRow, "releasedAs" | "namespace" | "name" | "version">) =>
+  `${row.releasedAs ?? `${row.namespace}/${row.name}`}@${row.version}`
 
 /** What people are told before they use a version. Spec: Other states. */
 export const warningsOf = (status: VersionStatus): ReadonlyArray<string> =>
@@ -125,15 +127,7 @@ export class Versions extends Context.Service<
       ns: string,
       name: string,
       page: { readonly offset?: number; readonly limit?: number }
-    ) => Effect.Effect<
-      {
-        readonly items: ReadonlyArray<AgentVersion>
-        readonly total: number
-        readonly offset: number
-        readonly limit: number
-      },
-      NotFound
-    >
+    ) => Effect.Effect<Page<AgentVersion>, NotFound>
     readonly get: (
       viewer: Account | null,
       ns: string,
@@ -308,10 +302,14 @@ export class Versions extends Context.Service<
         if (row === null) return yield* new NotFound({})
         return hold === null ? row : yield* hold
       })
+      /** While the agent stays where its manager found it. */
+      const asManager = <A, E>(row: VersionRow, change: Effect.Effect<A, E>) =>
+        transaction(Effect.andThen(rows.lockedAs({ id: row.agentId }, row), change))
       /** Staff sees every version, also of private agents: it decides on them. */
       const ofStaff = Effect.fnUntraced(function* (ns: string, name: string, version: string) {
         const row = yield* Effect.orDie(rows.version(ns, name, version))
-        return row === null || (yield* orgs.namespace(ns)) === null ? yield* new NotFound({}) : row
+        // Its own namespace: it may have moved from the one that was asked for.
+        return row === null || (yield* orgs.namespace(row.namespace)) === null ? yield* new NotFound({}) : row
       })
       const release = (row: VersionRow, attestation: unknown): ReleaseRow | null =>
         row.manifest === null
@@ -358,8 +356,8 @@ export class Versions extends Context.Service<
         const seen = yield* agents.known(actor, ns, name)
         if (!canPublish(seen.standing)) return yield* new NotFound({})
         if (seen.hold !== null) return yield* seen.hold
-        if (seen.agent.retiredAt !== null)
-          return yield* new AgentRetired({ detail: "A retired agent takes no submission" })
+        const retired = new AgentRetired({ detail: "A retired agent takes no submission" })
+        if (seen.agent.retiredAt !== null) return yield* retired
         const { size } = yield* Effect.orDie(Effect.tryPromise(() => stat(path)))
         const maxBytes = settings["limits.archiveMaxBytes"]
         if (size > maxBytes) return yield* new TooLarge({ detail: `A release archive has at most ${maxBytes} bytes` })
@@ -400,14 +398,14 @@ export class Versions extends Context.Service<
         const stored = yield* put
         const id = yield* newId("ver")
         const at = yield* now
-        const locked = Effect.orDie(rows.lock(`agent:${seen.agent.id}`))
+        const archiveLock = `archive:${stored.digest}`
         yield* transaction(
           Effect.gen(function* () {
-            yield* locked
+            // It may have been renamed, retired, made public or told to scan meanwhile. And the end of an agent that
+            // had this name must not take the bytes away.
+            const current = yield* rows.lockedAs(seen.agent, { namespace: ns, name }, archiveLock)
+            if (current.retiredAt !== null) return yield* retired
             yield* withinDay(at)
-            // Read under the lock: it may have been renamed, made public or told to scan meanwhile.
-            const current = yield* Effect.orDie(rows.lockedAgent(seen.agent.id))
-            if (current?.namespace !== ns || current.name !== name) return yield* new NotFound({})
             // A submission of the same bytes that was refused meanwhile took them away again.
             if (!(yield* Effect.orDie(objects.has(stored.digest)))) yield* put
             yield* rows
@@ -443,7 +441,7 @@ export class Versions extends Context.Service<
           Effect.onError(() =>
             transaction(
               Effect.gen(function* () {
-                yield* locked
+                yield* Effect.orDie(rows.lock(`agent:${seen.agent.id}`, archiveLock))
                 if (!(yield* Effect.orDie(rows.holdsArchive(stored.digest))))
                   yield* Effect.orDie(objects.remove(stored.digest))
               })
@@ -510,22 +508,15 @@ export class Versions extends Context.Service<
       })
 
       return Versions.of({
-        list: Effect.fnUntraced(function* (viewer, ns, name, page) {
+        list: Effect.fnUntraced(function* (viewer, ns, name, asked) {
           const { agent, standing } = yield* agents.seen(viewer, ns, name)
-          const [offset, limit] = [clampOffset(page.offset), clamp(page.limit, 100, 20)]
           const all = seesAll(viewer, standing)
-          const found = yield* Effect.orDie(rows.versions(agent.id, all, offset, limit))
+          const { page, rows: found } = yield* pageOf(asked, { max: 100, standard: 20 }, (offset, limit) =>
+            Effect.orDie(rows.versions(agent.id, all, offset, limit))
+          )
           const stages = yield* Effect.orDie(rows.stageEvents(found.map(({ id }) => id)))
           const of = (id: string) => stages.filter(({ versionId }) => versionId === id).map(({ data }) => data)
-          // A page past the end has no row that could tell the total.
-          const [counted] =
-            found.length > 0 || offset === 0 ? found : yield* Effect.orDie(rows.versions(agent.id, all, 0, 1))
-          return {
-            items: found.map((row) => versionRecord(row, of(row.id), all)),
-            total: counted?.total ?? 0,
-            offset,
-            limit
-          }
+          return { items: found.map((row) => versionRecord(row, of(row.id), all)), ...page }
         }),
         get: Effect.fnUntraced(function* (viewer, ns, name, version) {
           const found = rows.shownVersion(viewer?.accountId ?? null, ns, name, version)
@@ -576,24 +567,12 @@ export class Versions extends Context.Service<
         }),
         submit,
         yank: Effect.fnUntraced(function* (actor, ns, name, version) {
-          return yield* change(
-            actor,
-            yield* ofManager(actor, ns, name, version),
-            ["published"],
-            "yanked",
-            "version.yank",
-            {}
-          )
+          const row = yield* ofManager(actor, ns, name, version)
+          return yield* asManager(row, change(actor, row, ["published"], "yanked", "version.yank", {}))
         }),
         unyank: Effect.fnUntraced(function* (actor, ns, name, version) {
-          return yield* change(
-            actor,
-            yield* ofManager(actor, ns, name, version),
-            ["yanked"],
-            "published",
-            "version.unyank",
-            {}
-          )
+          const row = yield* ofManager(actor, ns, name, version)
+          return yield* asManager(row, change(actor, row, ["yanked"], "published", "version.unyank", {}))
         }),
         moderate: Effect.fnUntraced(function* (actor, ns, name, version, decision, reason) {
           const row = yield* ofStaff(ns, name, version)

@@ -123,10 +123,10 @@ export class Domains extends Context.Service<
           displayName: string | null
           member: boolean
         }>`
-          SELECT split_part(a.email, '@', 2) AS domain, o.id AS org_id, o.handle, o.display_name,
+          SELECT a.domain, o.id AS org_id, o.handle, o.display_name,
             EXISTS (SELECT FROM members m WHERE m.account_id = a.id AND m.org_id = o.id AND m.active) AS member
-          FROM accounts a
-          LEFT JOIN domain_claims c ON c.domain = split_part(a.email, '@', 2) AND c.verified_at IS NOT NULL
+          FROM (SELECT id, substring(email FROM '[^@]*$') AS domain FROM accounts) a
+          LEFT JOIN domain_claims c ON c.domain = a.domain AND c.verified_at IS NOT NULL
           LEFT JOIN organizations o ON o.id = c.org_id AND o.state NOT IN ${unseen(sql)}
           WHERE a.id = ${account.accountId}`)
         return row

@@ -695,6 +695,9 @@ layer(Live)("domains of an organization", (it) => {
       // Below the domain is another domain.
       const other = yield* aPerson("worker-below", { email: "worker@sub.employer.example" })
       assert.isNull((yield* domainOrg(other)).body.org)
+      // What stands before the last @ is whatever its holder likes.
+      const quoted = yield* aPerson("worker-quoted", { email: '"worker@employer.example@"@evil.example' })
+      assert.deepInclude((yield* domainOrg(quoted)).body, { domain: "evil.example", org: null })
 
       assert.strictEqual((yield* domainOrg(worker, "POST", "/request-access")).status, 202)
       yield* TestClock.adjust("23 hours")

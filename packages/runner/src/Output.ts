@@ -14,7 +14,7 @@ import { listFiles } from "./FileTools.ts"
 import { outputFailed, type RunFailure } from "./RunFailure.ts"
 
 const maxFiles = 2_000
-const resultFile = "result.json"
+export const resultFile = "result.json"
 const envelopeFile = "envelope.json"
 const block = 512
 /** A header, and the extended header of a name that a plain one cannot hold. */

@@ -12,9 +12,12 @@ export const layOutFolders = (release: OpenedPackage, workspace: string): Effect
     for (const [path, bytes] of release.files) {
       if (!folders.some((folder) => path.startsWith(`${folder}/`))) continue
       const place = join(workspace, path)
-      await mkdir(dirname(place), { recursive: true })
-      await writeFile(place, bytes, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== "EEXIST") throw error
-      })
+      try {
+        await mkdir(dirname(place), { recursive: true })
+        await writeFile(place, bytes, { flag: "wx" })
+      } catch (error) {
+        // ENOTDIR: the input has the name of a folder.
+        if (!["EEXIST", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error
+      }
     }
   })

@@ -169,6 +169,21 @@ describe("Runner", () => {
       })
   )
 
+  it.live("an input that has the name of a folder of the package stays, and the run goes on without that folder", () =>
+    Effect.gen(function* () {
+      const workspace = directory()
+      writeFileSync(join(workspace, "scripts"), "given")
+      const { envelope } = yield* end({
+        package: aPackage({}, { "scripts/one.mjs": "1", "scripts/deep/two.mjs": "2", "assets/three.txt": "3" }),
+        workspace,
+        task: script([{ finish: "done" }])
+      })
+      assert.strictEqual(envelope.result, "done")
+      assert.strictEqual(readFileSync(join(workspace, "scripts"), "utf8"), "given")
+      assert.strictEqual(readFileSync(join(workspace, "assets/three.txt"), "utf8"), "3")
+    })
+  )
+
   it.live("file tools refuse every way out of the workspace and its globs", () =>
     Effect.gen(function* () {
       const workspace = directory()

@@ -1,5 +1,6 @@
 export { HostedRequest, PinnedKey } from "./HostedRequest.ts"
 export { narrateTo, type Narrate, silent } from "./Narration.ts"
+export { resultFile } from "./Output.ts"
 export { fromHosted, run, type RunEnd, type RunRequest } from "./Runner.ts"
 export { verifyRelease } from "./Verify.ts"
 export * from "./LogProof.ts"

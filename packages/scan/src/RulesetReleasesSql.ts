@@ -87,8 +87,11 @@ const make = Effect.gen(function* () {
      */
     listNext: ({ id, listedTo, malwareRules, rulesetHash }: ReleaseRow, limit: number, now: Date) =>
       sql`
-        WITH page AS (SELECT id, status, scan_status, report FROM versions WHERE id > ${listedTo} ORDER BY id LIMIT ${limit}),
-        live AS (SELECT id, report FROM page WHERE status IN ('published', 'yanked') AND scan_status = 'scanned' AND report IS NOT NULL),
+        WITH page AS (SELECT id, agent_id, status, scan_status, report FROM versions WHERE id > ${listedTo} ORDER BY id LIMIT ${limit}),
+        live AS (
+          SELECT page.id, report FROM page JOIN agents a ON a.id = agent_id AND a.deleted_at IS NULL
+          WHERE status IN ('published', 'yanked') AND scan_status = 'scanned' AND report IS NOT NULL
+        ),
         judged AS (
           SELECT live.id, s FROM live, jsonb_array_elements(live.report -> 'stages') s
           UNION ALL

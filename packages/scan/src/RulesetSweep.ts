@@ -4,7 +4,7 @@
  * stages that the rules belong to. What the first scan found and said is never
  * changed; what is new is recorded, put on the review queue, or stops the version.
  */
-import { AgentsSql, ReviewsSql } from "@quickagents/catalog"
+import { AgentsSql, refOf, ReviewsSql } from "@quickagents/catalog"
 import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
 import type { Finding, StageResult } from "@quickagents/schema"
 import { Clock, Data, Effect, Stream } from "effect"
@@ -107,8 +107,8 @@ const conclude = Effect.fnUntraced(function* (
       yield* audit.record({
         actor: Audit.system,
         action: outcome === "quarantined" ? "version.quarantine" : "version.flag",
-        target: `${version.namespace}/${version.name}@${version.version}`,
-        org: version.namespace,
+        target: refOf(version),
+        org: version.org ?? undefined,
         detail: {
           reason: `A rescan by ruleset ${release.rulesetVersion} found ${grave.map(({ rule, stage }) => `${stage} ${rule}`).join(", ")}`,
           release: release.id,

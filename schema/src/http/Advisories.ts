@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { AdvisoryId, VersionRange } from "../Advisory.ts"
 import { Authenticated, Identified } from "../Callers.ts"
 import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version } from "../Ids.ts"
-import { AdvisoryState, Forbidden, NotFound } from "../Problems.ts"
+import { AdvisoryState, Forbidden, NotFound, OrgDecommissioning } from "../Problems.ts"
 import { Severity } from "../ScanReport.ts"
 import { access } from "../Scopes.ts"
 
@@ -93,7 +93,7 @@ export class AdvisoriesGroup extends HttpApiGroup.make("advisories")
       params: { ns: Handle, name: AgentName },
       payload: CreateAdvisory,
       success: Advisory.pipe(HttpApiSchema.status(201)),
-      error: NotFound
+      error: [NotFound, OrgDecommissioning]
     })
       .middleware(Authenticated)
       .annotateMerge(access.account("agent:manage"))
@@ -102,7 +102,7 @@ export class AdvisoriesGroup extends HttpApiGroup.make("advisories")
       params,
       payload: PatchAdvisory,
       success: Advisory,
-      error: [NotFound, Forbidden, AdvisoryState]
+      error: [NotFound, Forbidden, AdvisoryState, OrgDecommissioning]
     })
       .middleware(Authenticated)
       .annotateMerge(access.account("agent:manage"))
@@ -121,7 +121,7 @@ export class AdvisoriesGroup extends HttpApiGroup.make("advisories")
         reason: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
       }).annotate({ identifier: "WithdrawAdvisory", examples: [{ reason: "The report was mistaken." }] }),
       success: Advisory,
-      error: [NotFound, Forbidden, AdvisoryState]
+      error: [NotFound, Forbidden, AdvisoryState, OrgDecommissioning]
     })
       .middleware(Authenticated)
       .annotateMerge(access.account("agent:manage"))

@@ -10,6 +10,7 @@ import {
   AlreadyDisputed,
   Forbidden,
   NotFound,
+  OrgDecommissioning,
   ReviewClaimed,
   VersionNotHeld,
   VersionNotPublished
@@ -162,7 +163,7 @@ export class DisputesGroup extends HttpApiGroup.make("disputes")
         examples: [{ reason: "The key in the example is a made-up one." }]
       }),
       success: HeldVersion.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, AlreadyDisputed, VersionNotHeld]
+      error: [NotFound, AlreadyDisputed, VersionNotHeld, OrgDecommissioning]
     })
       .annotateMerge(access.account("agent:publish"))
       .annotate(OpenApi.Summary, "Dispute the hold of a version, once; a reviewer reads it")

@@ -4,7 +4,7 @@ import { AgentName, defaultInstructions, manifestFile } from "@quickagents/schem
 import { Console, Effect, Option, Result, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { randomBytes } from "node:crypto"
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises"
+import { cp, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, dirname, join, relative, resolve, sep } from "node:path"
 import { ended, failed, wrongUsage } from "../CommandFailed.ts"
@@ -59,8 +59,12 @@ const readSkillFolder = Effect.fnUntraced(function* (folder: string) {
   const file = skillFiles.find((name) => entries.includes(name))
   if (file === undefined) return yield* failed(`${folder} holds no SKILL.md`)
   const source = yield* Effect.tryPromise({
-    try: () => readFile(join(folder, file)),
-    catch: () => failed(`${join(folder, file)} cannot be read`)
+    try: async () => {
+      // A link would read something else, and a pipe would never end.
+      if (!(await lstat(join(folder, file))).isFile()) throw new Error("no file")
+      return readFile(join(folder, file))
+    },
+    catch: () => failed(`${join(folder, file)} is no file that can be read`)
   })
   const skill = readSkill(source.toString("utf8"))
   if (Result.isFailure(skill)) return yield* failed(`${file} is no skill: ${skill.failure}`)
@@ -147,7 +151,7 @@ const importSkill = Effect.fnUntraced(function* (input: Input) {
           notGranted: made.notGranted,
           remarks: made.remarks
         })
-      : `${name}@${made.manifest.version} is in ${shown}. Next: read ${join(shown, manifestFile)}; quickagent publish ${shown}`
+      : `${name}@${made.manifest.version} is in ${shown === "." ? "this folder" : shown}. Next: read ${join(shown, manifestFile)}; quickagent publish ${shown}`
   )
 }, Effect.scoped)
 

@@ -68,7 +68,7 @@ const init = Effect.fnUntraced(function* (input: {
   }
   for (const [file, content] of files) yield* replaceFile(join(folder, file), content, 0o644)
   yield* Console.log(
-    `${name} is in ${shown}. Next: quickagent check ${shown}; quickagent run ${shown} --unverified --task "..."`
+    `${name} is in ${shown === "." ? "this folder" : shown}. Next: quickagent check ${shown}; quickagent run ${shown} --unverified --task "..." --output out.tar`
   )
 })
 

@@ -9,7 +9,7 @@ import { line, over } from "../Progress.ts"
 import { openRegistry } from "../Registry.ts"
 import type { OpenRegistry } from "../Registry.ts"
 import { fetchRelease } from "../Release.ts"
-import { agentPath, resolveVersion } from "../Resolve.ts"
+import { agentPath, noSuch, resolveVersion } from "../Resolve.ts"
 import { keepRelease, releaseFolder } from "../Store.ts"
 
 export const agreementFlags = {
@@ -34,7 +34,9 @@ const installOne = Effect.fnUntraced(function* (registry: OpenRegistry, text: st
   const before = (yield* lockOf(registry.registry))?.agents[asked.path]
   if (before?.pinned === true)
     return yield* wrongUsage(`${asked.path} is pinned at ${before.version}; quickagent unpin ${asked.path} first`)
-  const { beyond, range, version } = yield* resolveVersion(registry.client, asked)
+  const { beyond, range, version } = yield* resolveVersion(registry.client, asked).pipe(
+    Effect.catchTag("NotFound", () => noSuch(asked.path, registry.registry))
+  )
   const release = yield* fetchRelease(registry, asked.path, version)
   yield* agreeTo(release, before, agreement, false)
   const done = yield* install(registry, release, entryOf(release, range, false))
@@ -62,7 +64,9 @@ const restore = Effect.fnUntraced(function* (registry: OpenRegistry, frozen: boo
   for (const { locked, path, release } of releases) {
     yield* keepRelease(release)
     if (release.keyId !== locked.attestationKeyId)
-      yield* changeLock(registry.registry, path, { ...locked, attestationKeyId: release.keyId })
+      yield* changeLock(registry.registry, path, (current) =>
+        current?.digest === release.digest ? { ...current, attestationKeyId: release.keyId } : current
+      )
   }
   return releases.map(({ release: { digest, keyId, ref } }) => ({
     ref,

@@ -45,7 +45,7 @@ const entry = Effect.fnUntraced(function* (text: string) {
 const setPinned = (pinned: boolean) =>
   Effect.fnUntraced(function* (input: { readonly agent: string }) {
     const { lock, locked, path } = yield* entry(input.agent)
-    yield* changeLock(lock.registry, path, { ...locked, pinned })
+    yield* changeLock(lock.registry, path, (current) => current && { ...current, pinned })
     yield* Console.log(pinned ? `${path} stays at ${locked.version}` : `${path} may change inside ${locked.range}`)
   })
 
@@ -68,7 +68,7 @@ const uninstall = Effect.fnUntraced(function* (input: { readonly agent: string }
       Effect.catchTag("Forbidden", () => Effect.void)
     )
   }
-  yield* changeLock(lock.registry, path, undefined)
+  yield* changeLock(lock.registry, path, () => undefined)
   yield* Console.log(`Uninstalled ${path}`)
 })
 

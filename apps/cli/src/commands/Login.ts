@@ -7,24 +7,25 @@ import { ended, failed, wrongUsage } from "../CommandFailed.ts"
 import { advertisedKeys, isChange, keyChange, keyChangeLines, pinKeys, pinnedKeys } from "../PinnedKeys.ts"
 import { line } from "../Progress.ts"
 import { atTerminal } from "../Question.ts"
-import { environmentToken, forgetSignIn, openRegistry, registryToSignInAt, storeSignIn } from "../Registry.ts"
+import {
+  environmentToken,
+  forgetSignIn,
+  openRegistry,
+  readToken,
+  registryToSignInAt,
+  storeSignIn
+} from "../Registry.ts"
 
 const json = Flag.Boolean("json").pipe(Flag.withDescription("Print the answer as JSON"), Flag.withDefault(false))
 
 const tokenOf = Effect.fnUntraced(function* (fromStdin: boolean, registry: string) {
-  const fromEnvironment = environmentToken()
-  const given = fromStdin
-    ? yield* Effect.promise(() => text(process.stdin))
-    : fromEnvironment !== undefined
-      ? fromEnvironment
-      : atTerminal()
-        ? Redacted.value(
-            yield* Prompt.run(Prompt.Hidden({ message: `Token for ${registry} (page "Tokens" of the registry):` }))
-          )
-        : yield* wrongUsage("Give the token with --token-stdin or QUICKAGENTS_TOKEN: there is no terminal to ask at")
-  const trimmed = given.trim()
-  // Anything else would break the header that carries it.
-  return /^[\x21-\x7e]{1,500}$/u.test(trimmed) ? trimmed : yield* wrongUsage("That is no token")
+  if (fromStdin) return yield* readToken(yield* Effect.promise(() => text(process.stdin)), "stdin")
+  const fromEnvironment = yield* environmentToken
+  if (fromEnvironment !== undefined) return fromEnvironment
+  if (!atTerminal())
+    return yield* wrongUsage("Give the token with --token-stdin or QUICKAGENTS_TOKEN: there is no terminal to ask at")
+  const typed = yield* Prompt.run(Prompt.Hidden({ message: `Token for ${registry} (page "Tokens" of the registry):` }))
+  return yield* readToken(Redacted.value(typed), "What you typed")
 })
 
 const isLocal = (registry: string) => /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/u.test(new URL(registry).hostname)

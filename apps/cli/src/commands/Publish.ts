@@ -66,7 +66,14 @@ const publish = Effect.fnUntraced(function* (input: {
     return `  ${stage} ${rule} (${severity})${place}: ${plain(message)}`
   })
   const state = decided.status === "needs_review" ? "is held for review" : `is ${decided.status}`
-  return yield* held([`${manifest.name}@${manifest.version} ${state}`, ...findings].join("\n"))
+  const next =
+    decided.status === "needs_review"
+      ? [
+          `A reviewer decides. Mend it and publish a higher version, or dispute the hold: POST ${registry}/api/v1/agents/${manifest.name}/versions/${manifest.version}/dispute with {"reason": "..."}`
+        ]
+      : []
+  // Two readings of one file may say the same.
+  return yield* held([`${manifest.name}@${manifest.version} ${state}`, ...new Set(findings), ...next].join("\n"))
 })
 
 export const publishCommand = Command.make(

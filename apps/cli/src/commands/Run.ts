@@ -1,5 +1,5 @@
 /** `quickagent run`: runs a package on this machine. */
-import { PinnedKey, run, type RunRequest, silent } from "@quickagents/runner"
+import { PinnedKey, resultFile, run, type RunRequest, silent } from "@quickagents/runner"
 import { type Envelope, exitCodes } from "@quickagents/schema"
 import { Console, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -7,11 +7,12 @@ import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { text } from "node:stream/consumers"
-import { wrongUsage } from "../CommandFailed.ts"
+import { complain, failed, wrongUsage } from "../CommandFailed.ts"
 import type { CommandFailed } from "../CommandFailed.ts"
 import { installedPackage } from "../InstalledPackage.ts"
 import { listenForInterruption } from "../Interruption.ts"
 import { writeOutput } from "../OutputTarget.ts"
+import { plainLines } from "../Progress.ts"
 import { runHosted } from "../RunHosted.ts"
 
 const standardSeconds = 600
@@ -152,7 +153,10 @@ const workspaceWith = (inputs: ReadonlyArray<string>) =>
     const names = inputs.map((source) => basename(source))
     if (new Set(names).size < names.length) return yield* wrongUsage("Two inputs have the same name")
     const workspace = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "quickagent-"))),
+      Effect.tryPromise({
+        try: () => mkdtemp(join(tmpdir(), "quickagent-")),
+        catch: () => failed(`${tmpdir()} takes no workspace; set TMPDIR to a folder that may be written`)
+      }),
       (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
     )
     for (const source of inputs) {
@@ -198,9 +202,13 @@ const runLocal = (input: Input): Effect.Effect<number> =>
     const target = given(input.output)
     if (target !== undefined) yield* writeOutput(output, target)
     const result = shown(envelope, input.json)
-    if (result !== undefined) yield* Console.log(result)
+    // A program that reads it gets it as it is.
+    if (result !== undefined) yield* Console.log(process.stdout.isTTY ? plainLines(result) : result)
+    const written = envelope.outputs.flatMap(({ path: name }) => (name === resultFile ? [] : [name]))
+    if (target === undefined && written.length > 0)
+      yield* complain(`Not kept: ${written.join(", ")}; to keep what a run writes: --output out.tar`)
     if (envelope.error !== undefined) {
-      yield* Console.error(
+      yield* complain(
         `${envelope.exitClass} (${envelope.reason ?? "no reason"}) at ${envelope.stage ?? "no step"}: ${envelope.error.message}`
       )
     }
@@ -211,8 +219,8 @@ const runLocal = (input: Input): Effect.Effect<number> =>
   }).pipe(
     Effect.scoped,
     Effect.catchTags({
-      CommandFailed: ({ exitClass, message }) => Effect.as(Console.error(message), exitCodes[exitClass]),
-      OutputNotWritten: () => Effect.as(Console.error("The output cannot be written"), exitCodes.cli)
+      CommandFailed: ({ exitClass, message }) => Effect.as(complain(message), exitCodes[exitClass]),
+      OutputNotWritten: () => Effect.as(complain("The output cannot be written"), exitCodes.cli)
     })
   )
 

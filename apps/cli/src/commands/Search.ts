@@ -7,7 +7,7 @@ import { ended } from "../CommandFailed.ts"
 import { grantsOf } from "../Grants.ts"
 import { line, plain } from "../Progress.ts"
 import { openRegistry } from "../Registry.ts"
-import { agentPath, resolveVersion } from "../Resolve.ts"
+import { agentPath, noSuch, resolveVersion } from "../Resolve.ts"
 
 const json = Flag.Boolean("json").pipe(Flag.withDescription("Print the answer as JSON"), Flag.withDefault(false))
 
@@ -55,15 +55,20 @@ const show = Effect.fnUntraced(function* (input: { readonly agent: string; reado
   const asked = yield* agentPath(input.agent)
   const { client, registry } = yield* openRegistry
   const { name, ns, path } = asked
-  const agent = yield* client.api.agentReads.get({ params: { ns, name } })
+  const agent = yield* client.api.agentReads
+    .get({ params: { ns, name } })
+    .pipe(Effect.catchTag("NotFound", () => noSuch(path, registry)))
   const versions = yield* client.api.agentReads.listVersions({ params: { ns, name }, query: { limit: 20 } })
   const published = asked.range !== undefined || versions.items.some(({ status }) => status === "published")
   const wanted = published ? (yield* resolveVersion(client, asked)).version : versions.items[0]?.version
   const version =
     wanted === undefined
       ? undefined
-      : yield* client.api.agentReads.getVersion({ params: { ns, name, version: wanted } })
+      : yield* client.api.agentReads
+          .getVersion({ params: { ns, name, version: wanted } })
+          .pipe(Effect.catchTag("NotFound", () => noSuch(`${path}@${wanted}`, registry)))
   if (input.json) return yield* Console.log(JSON.stringify({ agent, version: version ?? null }))
+  const current = `${agent.namespace}/${agent.name}`
   const asks =
     version === undefined
       ? []
@@ -73,6 +78,7 @@ const show = Effect.fnUntraced(function* (input: { readonly agent: string; reado
   yield* Console.log(
     [
       `${path}${version === undefined ? "" : `@${version.version}`}, ${agent.visibility}${agent.retiredAt === null ? "" : ", retired"}`,
+      ...(current === path ? [] : [`  transferred: it is ${current} now`]),
       `  ${plain(agent.description)}`,
       ...(version === undefined
         ? ["  no version yet"]
@@ -85,7 +91,7 @@ const show = Effect.fnUntraced(function* (input: { readonly agent: string; reado
             ...(version.manifest?.license === undefined ? [] : [`  licence   ${plain(version.manifest.license)}`]),
             ...(asks.length === 0 ? ["  asks for nothing"] : asks.map((grant) => `  asks for  ${plain(grant)}`))
           ]),
-      `  versions  ${versions.items.map((one) => (one.status === "published" ? one.version : `${one.version} (${one.status})`)).join(", ")}${versions.total > versions.items.length ? ", ..." : ""}`
+      `  versions  ${versions.items.length === 0 ? "none" : ""}${versions.items.map((one) => (one.status === "published" ? one.version : `${one.version} (${one.status})`)).join(", ")}${versions.total > versions.items.length ? ", ..." : ""}`
     ].join("\n")
   )
 })

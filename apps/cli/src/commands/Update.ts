@@ -10,7 +10,7 @@ import { line, over } from "../Progress.ts"
 import { openRegistry } from "../Registry.ts"
 import type { OpenRegistry } from "../Registry.ts"
 import { fetchRelease } from "../Release.ts"
-import { agentPath, isNewer, plainAgentPath, resolveVersion } from "../Resolve.ts"
+import { agentPath, isNewer, noSuch, plainAgentPath, resolveVersion } from "../Resolve.ts"
 import { agreementFlags } from "./Install.ts"
 
 /** `null`: it stays as it is, and `line` said why. */
@@ -20,7 +20,10 @@ const updateOne = Effect.fnUntraced(function* (
   locked: LockedRelease,
   agreement: Agreement
 ) {
-  const { beyond, version } = yield* resolveVersion(registry.client, yield* agentPath(`${path}@${locked.range}`))
+  const asked = yield* agentPath(`${path}@${locked.range}`)
+  const { beyond, version } = yield* resolveVersion(registry.client, asked).pipe(
+    Effect.catchTag("NotFound", () => noSuch(path, registry.registry))
+  )
   if (beyond !== undefined)
     line(`There is ${path}@${beyond}, outside of ${locked.range}; to take it: quickagent install ${path}@${beyond}`)
   if (!isNewer(version, locked.version)) {

@@ -9,24 +9,16 @@ import {
   readCheckpoint,
   verifyRelease
 } from "@quickagents/runner"
-import { exitCodes, ReleaseRef } from "@quickagents/schema"
+import { exitCodes } from "@quickagents/schema"
 import { Console, Effect, Schedule, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
+import { ended, failed } from "../CommandFailed.ts"
 import { advertisedKeys, pinnedKeys } from "../PinnedKeys.ts"
-import { configFolder } from "../Places.ts"
+import { configFolder, readIfThere, replaceFile } from "../Places.ts"
+import { line, plain } from "../Progress.ts"
 import { openRegistry } from "../Registry.ts"
-
-/** The state that is remembered of a log cannot be read or kept. */
-class StateUnusable extends Schema.TaggedError<StateUnusable>()("StateUnusable", { message: Schema.String }) {}
-
-const flags = {
-  ref: Argument.String("release").pipe(
-    Argument.withSchema(ReleaseRef),
-    Argument.withDescription("The release, as ns/name@version")
-  )
-}
+import { agentPath, noSuch, resolveVersion } from "../Resolve.ts"
 
 const statePath = (registry: string) =>
   join(configFolder(), "logs", `${encodeURIComponent(registry.replace(/^https?:\/\//u, ""))}.json`)
@@ -34,83 +26,61 @@ const statePath = (registry: string) =>
 const decodeState = Schema.decodeUnknownEffect(Schema.fromJsonString(LogState))
 
 /** What the last verification saw; nothing before the first. A file that cannot be read is never taken for none. */
-const remembered = (path: string): Effect.Effect<LogState | undefined, StateUnusable> => {
-  const unreadable = () => new StateUnusable({ message: `${path} cannot be read` })
-  return Effect.tryPromise({
-    try: () =>
-      readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return undefined
-        throw error
-      }),
-    catch: unreadable
-  }).pipe(
-    Effect.flatMap((text) => (text === undefined ? Effect.undefined : Effect.mapError(decodeState(text), unreadable)))
+const remembered = Effect.fnUntraced(function* (path: string) {
+  const text = yield* readIfThere(path)
+  if (text === undefined) return undefined
+  return yield* Effect.mapError(decodeState(text), () =>
+    failed(`${path} is damaged; without it nobody can say that the log only grew. Remove it to begin anew`)
   )
-}
-
-/** The whole file or the one before, also when two verifications end at once. */
-const remember = (path: string, state: LogState) =>
-  Effect.tryPromise({
-    try: async () => {
-      await mkdir(dirname(path), { recursive: true })
-      const written = `${path}.${process.pid}`
-      await writeFile(written, `${JSON.stringify(state, null, 2)}\n`)
-      await rename(written, path)
-    },
-    catch: () => new StateUnusable({ message: `${path} cannot be written` })
-  })
-
-const partsOf = (ref: string) => {
-  const [path, version] = ref.split("@") as [string, string]
-  const [ns, name] = path.split("/") as [string, string]
-  return { ns, name, version }
-}
+})
 
 /** A release that was published a moment ago is in the log some seconds later. */
 const untilLogged = { schedule: Schedule.spaced("1 second"), times: 10 }
 
-const verify = Effect.fnUntraced(function* (ref: string) {
-  const params = partsOf(ref)
-  const { credential, registry, signedIn } = yield* openRegistry
+const verify = Effect.fnUntraced(function* (text: string) {
+  const asked = yield* agentPath(text)
+  const { client, credential, registry, signedIn } = yield* openRegistry
+  const { name, ns, path } = asked
+  const { version } = yield* resolveVersion(client, asked).pipe(
+    Effect.catchTag("NotFound", () => noSuch(path, registry))
+  )
+  const ref = `${path}@${version}`
+  const params = { ns, name, version }
   const read = Effect.fnUntraced(function* (as: { readonly credential?: Credential }) {
     const { api } = yield* makeClient({ baseUrl: registry, ...as })
-    return { api, version: yield* api.agentReads.getVersion({ params }), public: as.credential === undefined }
+    const { archive, status } = yield* api.agentReads.getVersion({ params })
+    return { api, digest: archive.digest, status, public: as.credential === undefined }
   })
   // Without a credential first: whatever anyone may read has to stand in the log in clear.
   const found = yield* Effect.catchTag(read({}), "NotFound", (error) =>
     signedIn ? read(credential) : Effect.fail(error)
-  )
-  const { api, version } = found
+  ).pipe(Effect.catchTag("NotFound", () => noSuch(ref, registry)))
+  const { api, digest, status } = found
 
   // Without pinned keys this proves that the registry agrees with itself, and no more.
   const keys = (yield* pinnedKeys(registry)) ?? (yield* advertisedKeys(api))
-  const attestation = yield* api.agentReads.attestation({ params })
-  const { keyId } = yield* verifyRelease({
-    ref,
-    digest: version.archive.digest,
-    attestation: JSON.stringify(attestation),
-    pinnedKeys: keys
-  })
-  yield* Console.log(`${ref} is ${version.archive.digest}, attested by ${keyId}`)
+  const attestation = yield* api.agentReads
+    .attestation({ params })
+    .pipe(Effect.catchTag("NotFound", () => Effect.fail(failed(`${ref} has no attestation that you may read`))))
+  const { keyId } = yield* verifyRelease({ ref, digest, attestation: JSON.stringify(attestation), pinnedKeys: keys })
+  yield* Console.log(`${ref} is ${digest}, attested by ${keyId}`)
+  if (status !== "published") line(`Warning: what was attested holds, but ${ref} is ${status} now`)
 
+  // Before the checkpoint is asked for: another verification may end meanwhile, and remember a later one.
+  const state = statePath(registry)
+  const before = yield* remembered(state)
   const proven = Effect.gen(function* () {
     const checkpoint = yield* Effect.flatMap(api.log.checkpoint(), (note) => readCheckpoint(note, keys))
     const proof = yield* api.log.inclusion({ query: { ref, size: checkpoint.size } })
-    yield* checkInclusion(
-      { ref, archive: version.archive.digest, attestation, public: found.public },
-      proof,
-      checkpoint
-    )
+    yield* checkInclusion({ ref, archive: digest, attestation, public: found.public }, proof, checkpoint)
     return { checkpoint, leafIndex: proof.leafIndex }
   })
   const { checkpoint, leafIndex } = yield* Effect.retry(proven, {
     ...untilLogged,
     while: ({ _tag }) => _tag === "NotLogged" || _tag === "Validation"
   })
-  yield* Console.log(`It is entry ${leafIndex} of ${checkpoint.size} in the log ${checkpoint.origin}`)
+  yield* Console.log(`It is entry ${leafIndex} of ${checkpoint.size} in the log ${plain(checkpoint.origin)}`)
 
-  const path = statePath(registry)
-  const before = yield* remembered(path)
   if (before !== undefined) {
     if (before.origin !== checkpoint.origin || before.size > checkpoint.size) {
       return yield* new LogRefuted({
@@ -121,24 +91,17 @@ const verify = Effect.fnUntraced(function* (ref: string) {
     yield* checkConsistency(before, checkpoint, hashes)
     yield* Console.log(`The log only grew since its ${before.size} entries of the last time`)
   }
-  yield* remember(path, checkpoint)
-  return exitCodes.ok
+  yield* replaceFile(state, `${JSON.stringify(checkpoint, null, 2)}\n`, 0o644)
 })
 
-const explain = (text: string, code: number) => Effect.as(Console.error(text), code)
-
-export const verifyCommand = Command.make("verify", flags, ({ ref }) =>
-  Effect.gen(function* () {
-    process.exitCode = yield* verify(ref).pipe(
-      Effect.catchTags({
-        RunFailure: ({ message, reason }) => explain(`verify (${reason}): ${message}`, exitCodes.verify),
-        LogRefuted: ({ message }) => explain(`verify: ${message}`, exitCodes.verify),
-        CommandFailed: ({ exitClass, message }) => explain(message, exitCodes[exitClass]),
-        StateUnusable: ({ message }) => explain(message, exitCodes.cli)
-      }),
-      Effect.catch((error) => explain(`${ref} cannot be verified: ${error.message}`, exitCodes.cli))
+export const verifyCommand = Command.make(
+  "verify",
+  {
+    release: Argument.String("release").pipe(
+      Argument.withDescription("ns/name@version; without a version, or with a range, the one that install would take")
     )
-  })
+  },
+  ({ release }) => ended(verify(release))
 ).pipe(
   Command.withDescription(
     `Check that a release is what the registry attests, that the attestation is in the registry's transparency log, and that the log only grew since the last time.
