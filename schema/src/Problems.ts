@@ -193,6 +193,40 @@ export class SubscriptionInactive extends HttpApiError.Problem<SubscriptionInact
   { account: Schema.String, standing: Schema.String, tier: Schema.String }
 ) {}
 
+/** A new organization waits until the first one is paid for. */
+export class OrgPending extends HttpApiError.Problem<OrgPending>()(
+  "OrgPending",
+  { type: typeOf("org-pending"), status: 409, title: "An organization that you created awaits payment" },
+  { org: Schema.String }
+) {}
+
+export class SeatAllowance extends HttpApiError.Problem<SeatAllowance>()(
+  "SeatAllowance",
+  { type: typeOf("seat-allowance"), status: 403, title: "The organization's seats are taken" },
+  {
+    /** Active members. */
+    used: Schema.Int,
+    /** Always 0: members are added, not invited. */
+    invited: Schema.Int,
+    /** Open access requests. */
+    pending: Schema.Int,
+    max: Schema.Int
+  }
+) {}
+
+export class FeatureNotIncluded extends HttpApiError.Problem<FeatureNotIncluded>()(
+  "FeatureNotIncluded",
+  { type: typeOf("feature-not-included"), status: 403, title: "The organization's subscription does not include this" },
+  { org: Schema.String, feature: Schema.String }
+) {}
+
+/** Only where an admission extension runs. Nothing was stored; the same request may be sent again. */
+export class AdmissionUnavailable extends HttpApiError.Problem<AdmissionUnavailable>()("AdmissionUnavailable", {
+  type: typeOf("admission-unavailable"),
+  status: 503,
+  title: "Submissions cannot be admitted now"
+}) {}
+
 // Agents and versions
 
 export class PrivateAgentCap extends HttpApiError.Problem<PrivateAgentCap>()("PrivateAgentCap", {

@@ -7,7 +7,9 @@ import type { Run } from "@quickagents/schema"
 import { Api, Scope } from "@quickagents/schema"
 import { HttpApi } from "effect/http-api"
 import { randomBytes } from "node:crypto"
+import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
+import { parse } from "yaml"
 import { archiveOf, form, scriptedAgent } from "../stack/Packages.ts"
 import { createAgent, publish, runToEnd, script, submit, until } from "../stack/Publishing.ts"
 import type { Person, Stack } from "../stack/Stack.ts"
@@ -170,13 +172,14 @@ const json = (method: string, path: string, who: Person, body?: unknown) =>
     if (problem !== null) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(problem)}`)
   })
 
+/** A public SSH key that nobody has. */
+const newKey = () => {
+  const wire = Buffer.concat([Buffer.from("0000000b7373682d6564323535313900000020", "hex"), randomBytes(32)])
+  return `ssh-ed25519 ${wire.toString("base64")}`
+}
 /** Id of an SSH key that the owner just added. */
 const ownersKey = async () => {
-  const wire = Buffer.concat([Buffer.from("0000000b7373682d6564323535313900000020", "hex"), randomBytes(32)])
-  const { id } = await stack.call<{ id: string }>(owner, "POST", "/api/v1/user/keys", {
-    title: "table",
-    key: `ssh-ed25519 ${wire.toString("base64")}`
-  })
+  const { id } = await stack.call<{ id: string }>(owner, "POST", "/api/v1/user/keys", { title: "table", key: newKey() })
   return id
 }
 
@@ -850,7 +853,7 @@ describe("scopes of a token", () => {
     ])
   })
 
-  it("user:profile allows own settings, tokens, sessions and account installs", async () => {
+  it("[AUTH-012] user:profile allows own settings, tokens, keys, sessions, account installs", async () => {
     await publish(stack, owner, scriptedAgent("acme/installed-by-token", "1.0.0"))
     const install = "/api/v1/user/installs/acme/installed-by-token"
     const ids = async (path: string) =>
@@ -858,11 +861,17 @@ describe("scopes of a token", () => {
     await token(other, ["agent:read"])
     await stack.person("otto")
     const [{ id: oldToken }] = await ids("/api/v1/user/tokens")
+    await send("POST", "/api/v1/user/keys", { title: "old", key: newKey() }, session(other))
+    const [{ id: oldKey }] = await ids("/api/v1/user/keys")
     const [{ id: newestSession }] = await ids("/api/v1/user/sessions")
     await allows(other, "user:profile", [
       [200, "GET", "/api/v1/user"],
       [200, "GET", "/api/v1/user/tokens"],
       [204, "DELETE", `/api/v1/user/tokens/${oldToken}`],
+      [200, "GET", "/api/v1/user/keys"],
+      [201, "POST", "/api/v1/user/keys", { title: "added", key: newKey() }],
+      [200, "GET", `/api/v1/user/keys/${oldKey}`],
+      [204, "DELETE", `/api/v1/user/keys/${oldKey}`],
       [200, "GET", "/api/v1/user/sessions"],
       [204, "DELETE", `/api/v1/user/sessions/${newestSession}`],
       [200, "PUT", install, { version: "1.0.0", acceptCapabilities: ["filesystem.read:**", "filesystem.write:**"] }],
@@ -936,6 +945,54 @@ describe("the authorization table", () => {
   it("has a row for every route of the contract and no other", () => {
     expect(Object.keys(rows).toSorted()).toEqual(routes.toSorted())
     expect(run).toMatchObject({ outcome: "succeeded" })
+  })
+
+  it("[VER-002] the checked-in OpenAPI document says what the running registry serves under /api/v1, no more and no less", async () => {
+    const document = parse(readFileSync("schema/openapi.yaml", "utf8")) as {
+      readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+    }
+    const served = await fetch(`${stack.urls[0]}/openapi.yaml`)
+    expect(parse(await served.text())).toEqual(document)
+
+    // No less: each operation has its row here, and each row is called below.
+    const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      methods.filter((method) => method.toLowerCase() in item).map((method) => `${method} ${path}`)
+    )
+    const inDocument = (route: string) => route.replaceAll(/:(\w+)/g, "{$1}").replace(/\/$/, "")
+    expect(operations.toSorted()).toEqual(Object.keys(rows).map(inDocument).toSorted())
+
+    // No more: neither another method at an address of the document nor an address beside it.
+    const templates = Object.entries(document.paths).map(([template, item]) => ({
+      matches: new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+      taken: Object.keys(item)
+    }))
+    const takenAt = (address: string) => templates.flatMap(({ matches, taken }) => (matches.test(address) ? taken : []))
+    const addresses = Object.keys(document.paths).map((template) => template.replaceAll(/\{\w+\}/g, "x"))
+    const beside = addresses.flatMap((address) => {
+      const parts = address.split("/")
+      return [`${address}/x`, ...parts.map((_, index) => parts.slice(0, index + 1).join("/"))]
+    })
+    const probes = [...new Set([...addresses, ...beside])]
+      .filter((address) => address.startsWith("/api"))
+      .map((address) => ({ address, taken: takenAt(address) }))
+    const wrong: Array<string> = []
+    const probe = async ({ address, taken }: (typeof probes)[number]) => {
+      for (const method of methods) {
+        if (taken.includes(method.toLowerCase())) continue
+        const { status } = await send(method, address, undefined, bearer(everythingToken))
+        const expected = taken.length > 0 ? 405 : 404
+        if (status !== expected) wrong.push(`${method} ${address}: ${status}, not ${expected}`)
+      }
+    }
+    // A few workers that never pause: a connection that idles could just be closing when it is used again.
+    const waiting = [...probes]
+    const worker = async () => {
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) await probe(next)
+    }
+    await Promise.all(Array.from({ length: 4 }, worker))
+    expect(wrong).toEqual([])
+    expect(probes.filter(({ taken }) => taken.length === 0).length).toBeGreaterThan(50)
   })
 
   for (const [route, row] of Object.entries(rows)) {

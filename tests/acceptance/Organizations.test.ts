@@ -244,6 +244,15 @@ it("a node that starts makes the audit log's partitions before it writes an entr
   expect(await stack.sql((sql) => sql`SELECT 1 FROM audit_entries_default`)).toEqual([])
 }, 60_000)
 
+it("without an admission extension a new organization is active at once, and no callback is there", async () => {
+  const una = await stack.person("una", Scope.literals)
+  await stack.call(una, "POST", "/api/v1/orgs", { handle: "unbilled" })
+  const [org] = await stack.sql((sql) => sql`SELECT subscription FROM organizations WHERE handle = 'unbilled'`)
+  expect(org).toEqual({ subscription: "active" })
+  const answer = await stack.request(una, "PUT", "/internal/x/admission/orgs/unbilled/subscription", {})
+  expect([answer.status, await answer.text()]).toEqual([404, ""])
+})
+
 describe("an organization's life", () => {
   const agents = "/api/v1/agents/house"
   const org = "/api/v1/orgs/house"

@@ -3,7 +3,14 @@ import { AuthHttp, authentication, UserHttp } from "@quickagents/identity"
 import { CatalogHttp, GitTransports, GovernanceHttp, McpPackagesHttp } from "@quickagents/catalog"
 import { DomainsHttp, OrgsHttp, PlatformAuditHttp, TeamsHttp } from "@quickagents/orgs"
 import { HttpEdge, Idempotency, Settings } from "@quickagents/platform"
-import { CreditsHttp, HostEnrolHttp, RunsHttp, RunsStatusHttp, StaffHostsHttp } from "@quickagents/runs"
+import {
+  AdmissionCallbacks,
+  CreditsHttp,
+  HostEnrolHttp,
+  RunsHttp,
+  RunsStatusHttp,
+  StaffHostsHttp
+} from "@quickagents/runs"
 import { LogHttp, RulesetReleasesHttp, ScanHttp } from "@quickagents/scan"
 import { Api, CoreApi } from "@quickagents/schema"
 import { NodeHttpServer } from "@effect/platform-node"
@@ -82,7 +89,9 @@ const newServer = () => {
 export const HttpLive = Layer.unwrap(
   Effect.map(Settings.Settings, (settings) => {
     const routes = settings["service.extensions"].includes("runs") ? AllRoutes : CoreRoutes
-    return HttpRouter.serve(Layer.mergeAll(routes, GitTransports, Pages), { disableLogger: true }).pipe(
+    return HttpRouter.serve(Layer.mergeAll(routes, GitTransports, AdmissionCallbacks, Pages), {
+      disableLogger: true
+    }).pipe(
       Layer.provide(NodeHttpServer.layer(newServer, { port: settings.port, host: settings["service.listen"] })),
       Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.mebibytes(1)))
     )

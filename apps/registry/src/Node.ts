@@ -1,6 +1,7 @@
 /** A registry node: what it is made of, from the bottom up. */
 import {
   AbuseReports,
+  AdmissionServiceLive,
   Advisories,
   Agents,
   AgentsSql,
@@ -120,7 +121,7 @@ const Catalog = Layer.mergeAll(
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Versions.layer, ReviewsSql.layer)),
   Layer.provideMerge(Agents.layer),
-  Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive))
+  Layer.provideMerge(Layer.mergeAll(AgentsSql.layer, ScanStarterLive, AdmissionServiceLive))
 )
 
 const Scan = Layer.mergeAll(

@@ -1,5 +1,5 @@
 /** Agents: names in a namespace, public or private. Spec: Other records; Registry core routes; Errors, registry core. */
-import { holdOf, Orgs } from "@quickagents/orgs"
+import { holdOf, lacking, Orgs } from "@quickagents/orgs"
 import { Audit, Database, newId, Settings } from "@quickagents/platform"
 import {
   AgentInUse,
@@ -15,6 +15,7 @@ import {
   PipelineSkipPublic
 } from "@quickagents/schema"
 import type {
+  FeatureNotIncluded,
   NameHeld,
   NameTaken,
   NamespaceFull,
@@ -139,6 +140,7 @@ export class Agents extends Context.Service<
       | ForkStaysPrivate
       | PipelineSkipPublic
       | PipelineSkipPersonal
+      | FeatureNotIncluded
       | AgentUnscanned
       | OrgDecommissioning
     >
@@ -299,8 +301,11 @@ export class Agents extends Context.Service<
             }
             if (namespace !== settings["orgs.firstParty"]) return yield* new BuiltinFirstParty({})
           }
-          if (change.pipelineSkip === true && (yield* orgs.namespace(namespace))?.kind !== "org") {
-            return yield* new PipelineSkipPersonal({})
+          if (change.pipelineSkip === true) {
+            const owner = yield* orgs.namespace(namespace)
+            if (owner?.kind !== "org") return yield* new PipelineSkipPersonal({})
+            const refusal = lacking(owner, "pipelineSkip")
+            if (refusal !== null) return yield* refusal
           }
           if (
             change.visibility === "public" &&

@@ -4,6 +4,7 @@
  * released, so a version keeps that name as its `ref`, and runs, hosts and
  * clients go on verifying it by that. The old name is held and leads readers on.
  */
+import { lacking } from "@quickagents/orgs"
 import { Audit, Database, Settings } from "@quickagents/platform"
 import {
   AgentInUse,
@@ -15,6 +16,7 @@ import {
   PipelineSkipPersonal
 } from "@quickagents/schema"
 import type {
+  FeatureNotIncluded,
   Account,
   Agent,
   NameHeld,
@@ -54,6 +56,7 @@ export class Transfers extends Context.Service<
       | AgentRetired
       | AgentUnscanned
       | PipelineSkipPersonal
+      | FeatureNotIncluded
       | BuiltinFirstParty
       | Validation
       | OrgDecommissioning
@@ -95,6 +98,8 @@ export class Transfers extends Context.Service<
               const unsettled = (yield* Effect.orDie(rows.versionStates(agent.id))).find(isUnsettled)
               if (unsettled !== undefined)
                 return yield* new AgentInUse({ detail: `A version of the agent is ${unsettled}` })
+              const unincluded = leaves && locked.pipelineSkip ? lacking(namespace, "pipelineSkip") : null
+              if (unincluded !== null) return yield* unincluded
               if (namespace.kind === "account") {
                 if (locked.pipelineSkip) return yield* new PipelineSkipPersonal({})
                 if (locked.unscanned > 0) return yield* new AgentUnscanned({ unscanned: locked.unscanned })

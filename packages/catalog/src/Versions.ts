@@ -46,6 +46,8 @@ import { hotArchives } from "./HotArchives.ts"
 import { pageOf } from "./Page.ts"
 import type { Page } from "./Page.ts"
 import { ScanStarter } from "./ScanStarter.ts"
+import type { SubmissionRefused } from "./SubmissionAdmission.ts"
+import { SubmissionAdmission, submissionId } from "./SubmissionAdmission.ts"
 import { versionMeant } from "./VersionRanges.ts"
 
 /** A release as others use it: to run, verify or install it. */
@@ -178,7 +180,14 @@ export class Versions extends Context.Service<
       source?: { readonly kind: "git"; readonly commit: string }
     ) => Effect.Effect<
       AgentVersion,
-      NotFound | TooLarge | Validation | AgentRetired | VersionExists | VersionsPerDay | OrgDecommissioning
+      | NotFound
+      | TooLarge
+      | Validation
+      | AgentRetired
+      | VersionExists
+      | VersionsPerDay
+      | OrgDecommissioning
+      | SubmissionRefused
     >
     readonly yank: (
       actor: Account,
@@ -228,6 +237,7 @@ export class Versions extends Context.Service<
       const settings = yield* Settings.Settings
       const notifications = yield* Notifications
       const scans = yield* ScanStarter
+      const admission = yield* SubmissionAdmission
       const sql = yield* SqlClient.SqlClient
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const transaction = Database.transaction(sql)
@@ -372,6 +382,15 @@ export class Versions extends Context.Service<
         })
         // Asked before anything is stored, and again where two submissions cannot both pass.
         yield* withinDay(yield* now)
+        yield* admission.admit({
+          id: submissionId(seen.agent.id, head.version),
+          actor: { id: actor.accountId, handle: actor.handle },
+          namespace: ns,
+          org: seen.org,
+          agent: name,
+          version: head.version,
+          bytes: size
+        })
         const put = objects.put(NodeStream.fromReadable({ evaluate: () => createReadStream(path) }), { maxBytes }).pipe(
           Effect.catchTag("ObjectTooLarge", () => new TooLarge({})),
           Effect.catch((error) => (error instanceof TooLarge ? Effect.fail(error) : Effect.die(error)))

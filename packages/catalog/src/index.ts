@@ -1,4 +1,5 @@
 export { AbuseReports } from "./AbuseReports.ts"
+export { AdmissionServiceLive } from "./AdmissionService.ts"
 export { Advisories } from "./Advisories.ts"
 export { Agents } from "./Agents.ts"
 export { AgentsSql } from "./AgentsSql.ts"

@@ -1,9 +1,10 @@
 /** The SSH keys of accounts: a credential of git alone. A key belongs to one account of the whole registry. Spec: Authentication, other rules 3. */
 import { Audit, Database, newId } from "@quickagents/platform"
 import { invalidField, NotFound, SshKeysFull, SshKeyTaken } from "@quickagents/schema"
-import type { Account, AddSshKey, SshKeyRecord, Validation } from "@quickagents/schema"
+import type { Account, AddSshKey, FeatureNotIncluded, SshKeyRecord, Validation } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { Memberships } from "./Memberships.ts"
 import { readSshPublicKey } from "./SshPublicKey.ts"
 
 interface SshKeyRow {
@@ -36,7 +37,7 @@ export class SshKeys extends Context.Service<
     readonly add: (
       account: Account,
       key: typeof AddSshKey.Type
-    ) => Effect.Effect<SshKeyRecord, Validation | SshKeyTaken | SshKeysFull>
+    ) => Effect.Effect<SshKeyRecord, Validation | FeatureNotIncluded | SshKeyTaken | SshKeysFull>
     readonly remove: (account: Account, keyId: string) => Effect.Effect<void, NotFound>
   }
 >()("identity/SshKeys") {
@@ -45,6 +46,7 @@ export class SshKeys extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const audit = yield* Audit.Audit
+      const memberships = yield* Memberships
       const transaction = Database.transaction(sql)
       const columns = sql.literal("id, title, key, fingerprint, created_at, last_used_at")
       const note = (account: Account, action: string, keyId: string, detail?: Record<string, unknown>) =>
@@ -71,6 +73,8 @@ export class SshKeys extends Context.Service<
         add: Effect.fn("SshKeys.add")(function* (account, { key: line, title }) {
           const key = readSshPublicKey(line)
           if (typeof key === "string") return yield* invalidField("/key", key)
+          const refusal = yield* memberships.sshRefusal(account.accountId)
+          if (refusal !== null) return yield* refusal
           const row: SshKeyRow = {
             id: yield* newId("key"),
             title,

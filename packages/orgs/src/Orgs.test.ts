@@ -452,7 +452,8 @@ layer(Live)("an organization", (it) => {
         handle: "own-space",
         kind: "account",
         ownerId: ada.account.id,
-        decommissionAt: null
+        decommissionAt: null,
+        features: null
       })
     })
   )

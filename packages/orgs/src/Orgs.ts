@@ -5,14 +5,24 @@
  */
 import { Accounts, isReservedHandle } from "@quickagents/identity"
 import { Audit, Database, newId, Settings } from "@quickagents/platform"
-import { AlreadyAMember, Forbidden, LastAdmin, NameTaken, NotFound, StaffOrgDomain } from "@quickagents/schema"
-import type { Account, Member, Organization, OrgDecommissioning, OrgRole } from "@quickagents/schema"
+import {
+  AlreadyAMember,
+  Forbidden,
+  LastAdmin,
+  NameTaken,
+  NotFound,
+  OrgPending,
+  StaffOrgDomain
+} from "@quickagents/schema"
+import type { Account, Member, Organization, OrgDecommissioning, OrgRole, SeatAllowance } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { holdOf, isAdmin, maybeStaff, memberChangeRefusal } from "./OrgsPolicy.ts"
 import type { Role } from "./OrgsPolicy.ts"
 import { staffCondition, unseen } from "./Staff.ts"
+import { seatFor } from "./Subscriptions.ts"
+import type { Subscription } from "./Subscriptions.ts"
 
 export interface OrgRow {
   readonly id: string
@@ -40,6 +50,8 @@ export interface NamespaceRow {
   readonly ownerId: string
   /** Of an organization in a decommission hold, otherwise null: until then nothing under it changes. */
   readonly decommissionAt: Date | null
+  /** That an organization's subscription includes; null is all, as for an account. */
+  readonly features: ReadonlyArray<string> | null
 }
 
 interface MemberRow {
@@ -92,8 +104,11 @@ export class Orgs extends Context.Service<
     /** Null for a suspended organization. */
     readonly namespace: (handle: string) => Effect.Effect<NamespaceRow | null>
     readonly isStaff: (accountId: string) => Effect.Effect<boolean>
-    /** The founder becomes its owner. Reserved handles, and those of the staff and the first-party organization, are taken. */
-    readonly create: (founder: Account, org: NewOrg) => Effect.Effect<OrgRow, NameTaken | AlreadyAMember>
+    /**
+     * The founder becomes its owner. Reserved handles, and those of the staff and the first-party organization, are
+     * taken. Where an admission extension runs it awaits payment, and its founder creates no other until it is paid for.
+     */
+    readonly create: (founder: Account, org: NewOrg) => Effect.Effect<OrgRow, NameTaken | AlreadyAMember | OrgPending>
     /** For the deployment itself: any handle, and one that is there already is left as it is. */
     readonly ensure: (org: NewOrg & { readonly ownerId: string }) => Effect.Effect<OrgRow, NameTaken | AlreadyAMember>
     readonly patch: (
@@ -108,7 +123,10 @@ export class Orgs extends Context.Service<
       org: string,
       member: string,
       role: OrgRole
-    ) => Effect.Effect<Member, NotFound | Forbidden | LastAdmin | AlreadyAMember | StaffOrgDomain | OrgDecommissioning>
+    ) => Effect.Effect<
+      Member,
+      NotFound | Forbidden | LastAdmin | AlreadyAMember | StaffOrgDomain | SeatAllowance | OrgDecommissioning
+    >
     readonly removeMember: (
       actor: Account,
       org: string,
@@ -123,6 +141,8 @@ export class Orgs extends Context.Service<
       const settings = yield* Settings.Settings
       const accounts = yield* Accounts
       const audit = yield* Audit.Audit
+
+      const seat = seatFor(sql)
 
       const columns = sql.literal(orgColumns)
 
@@ -156,7 +176,11 @@ export class Orgs extends Context.Service<
       }
 
       const found = Effect.fnUntraced(
-        function* ({ displayName, handle }: NewOrg, founder: { readonly id: string; readonly handle: string }) {
+        function* (
+          { displayName, handle }: NewOrg,
+          founder: { readonly id: string; readonly handle: string },
+          subscription: Subscription["standing"]
+        ) {
           const id = yield* newId("org")
           const now = new Date(yield* Clock.currentTimeMillis)
           yield* sql`INSERT INTO namespaces ${sql.insert({ handle, kind: "org", ownerId: id })}`
@@ -165,6 +189,8 @@ export class Orgs extends Context.Service<
             id,
             handle,
             displayName: displayName ?? handle,
+            subscription,
+            createdBy: founder.id,
             createdAt: now
           })} RETURNING ${columns}`
           yield* sql`INSERT INTO members ${sql.insert({ orgId: id, accountId: founder.id, role: "owner", since: now })}`
@@ -252,7 +278,7 @@ export class Orgs extends Context.Service<
               WHERE n.handle = ${namespace}`).pipe(Effect.map((row) => row?.role ?? null)),
         namespace: (handle) =>
           one(sql<NamespaceRow>`
-            SELECT n.handle, n.kind, n.owner_id, o.decommission_at
+            SELECT n.handle, n.kind, n.owner_id, o.decommission_at, o.features
             FROM namespaces n
             LEFT JOIN organizations o ON n.kind = 'org' AND o.id = n.owner_id
             WHERE n.handle = ${handle} AND (o.id IS NULL OR o.state NOT IN ${unseen(sql)})`),
@@ -265,7 +291,12 @@ export class Orgs extends Context.Service<
           if (isReservedHandle(handle) || handle === settings["orgs.staff"] || handle === settings["orgs.firstParty"]) {
             return yield* new NameTaken({ detail: "The name is reserved" })
           }
-          return yield* found(org, { id: founder.accountId, handle: founder.handle })
+          const pending = yield* one(sql<{ handle: string }>`
+            SELECT handle FROM organizations
+            WHERE created_by = ${founder.accountId} AND subscription = 'pending-payment' AND state IN ('active', 'suspended')`)
+          if (pending !== null) return yield* new OrgPending({ org: pending.handle })
+          const standing = settings["admission.url"] === null ? "active" : "pending-payment"
+          return yield* found(org, { id: founder.accountId, handle: founder.handle }, standing)
         }),
         ensure: Effect.fn("Orgs.ensure")(function* (org) {
           const existing = yield* one(
@@ -274,7 +305,7 @@ export class Orgs extends Context.Service<
           if (existing !== null) return existing
           const owner = yield* accounts.byId(org.ownerId)
           if (owner === null) return yield* Effect.die(new Error("the owner of an organization has to exist"))
-          return yield* found(org, owner)
+          return yield* found(org, owner, "active")
         }),
         patch: Effect.fn("Orgs.patch")(
           function* (actor, handle, change) {
@@ -304,6 +335,7 @@ export class Orgs extends Context.Service<
             if (org.handle === settings["orgs.staff"] && !maybeStaff(target, settings["orgs.staffDomain"])) {
               return yield* new StaffOrgDomain({})
             }
+            if (from === null) yield* seat(org.id)
             const now = new Date(yield* Clock.currentTimeMillis)
             const [row] = yield* sql<{ since: Date }>`
             INSERT INTO members ${sql.insert({ orgId: org.id, accountId: target.id, role, since: now })}

@@ -5,6 +5,7 @@ import type { Membership } from "@quickagents/schema"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Statement } from "effect/sql"
+import { lacking } from "./Subscriptions.ts"
 
 /** States in which an organization, and everything under it, is to everyone as if it were not there. */
 export const unseen = (sql: SqlClient.SqlClient) => sql.literal("('suspended', 'erased')")
@@ -25,7 +26,14 @@ export const memberships = Layer.effect(
       of: (accountId) =>
         sql<typeof Membership.Type>`
           SELECT o.handle AS org, m.role FROM members m JOIN organizations o ON o.id = m.org_id
-          WHERE m.account_id = ${accountId} AND m.active AND o.state NOT IN ${unseen(sql)}`.pipe(Effect.orDie)
+          WHERE m.account_id = ${accountId} AND m.active AND o.state NOT IN ${unseen(sql)}`.pipe(Effect.orDie),
+      sshRefusal: (accountId) =>
+        sql<{ handle: string; features: ReadonlyArray<string> | null }>`
+          SELECT o.handle, o.features FROM members m JOIN organizations o ON o.id = m.org_id
+          WHERE m.account_id = ${accountId} AND m.active AND o.state NOT IN ${unseen(sql)}`.pipe(
+          Effect.orDie,
+          Effect.map(([org]) => (org === undefined ? null : lacking(org, "ssh")))
+        )
     })
   })
 )

@@ -159,11 +159,15 @@ const answer = Effect.fnUntraced(function* (
 })
 
 const ownErrorFormat = (url: string) => url.startsWith("/git/") || url.startsWith("/scim/")
+/** What extensions' services call: answered with a status and nothing else. Spec: META-002. */
+const isCallback = (url: string) => url.startsWith("/internal/")
 /** Pages load what is ours, run no inline script and stand in nobody's frame. */
 const pagePolicy = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 /** Far above any path of the contract. */
 const maxPathLength = 2_048
-const neverLimited = (path: string) => path === "/healthz" || path === "/readyz" || path === "/metrics"
+/** Operations, and callbacks: whoever knows their secret sends what it has to, and a wrong one costs us a hash. */
+const neverLimited = (path: string) =>
+  path === "/healthz" || path === "/readyz" || path === "/metrics" || isCallback(path)
 
 const standingHeaders = (standing: Standing) => ({
   "ratelimit-limit": String(standing.limit),
@@ -242,6 +246,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
               headers
             )
           }
+          if (isCallback(request.url)) response = HttpServerResponse.empty({ status: response.status })
           const standing = state.standing ?? {
             allowed: true,
             limit: anonymous[0].limit,

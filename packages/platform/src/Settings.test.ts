@@ -160,6 +160,27 @@ describe("the settings", () => {
     assert.include(refusal({}, "a: [b"), "not YAML")
   })
 
+  it("the admission extension has an address and a secret, both sound, or neither", () => {
+    const address = { SERVICE_ADMISSION_URL: "https://billing.example/registry/" }
+    const secret = Buffer.alloc(24, 9).toString("base64")
+    const values = withEnvironment({ ...address, SERVICE_ADMISSION_SECRET: secret })
+    assert.strictEqual(values["admission.url"], "https://billing.example/registry")
+    assert.notInclude(show(values), secret)
+    assert.include(refusal(address), "admission.secret is missing: admission.url needs it")
+    assert.include(refusal({ SERVICE_ADMISSION_SECRET: secret }), "admission.url is missing: admission.secret needs it")
+    for (const wrong of [
+      "c2hvcnQ=",
+      "not base64 at all, and long enough for that",
+      Buffer.alloc(65).toString("base64")
+    ])
+      assert.include(refusal({ ...address, SERVICE_ADMISSION_SECRET: wrong }), "SERVICE_ADMISSION_SECRET must be")
+    for (const wrong of ["billing.example", "ftp://billing.example", "https://x.example/?a=1", "https://a:b@x.example"])
+      assert.include(
+        refusal({ SERVICE_ADMISSION_URL: wrong, SERVICE_ADMISSION_SECRET: secret }),
+        "SERVICE_ADMISSION_URL must be"
+      )
+  })
+
   it("the database's address is needed, and SERVICE_DATABASE_URL outweighs DATABASE_URL", () => {
     assert.throws(() => read({ environment: {} }), /DATABASE_URL is missing/)
     assert.strictEqual(

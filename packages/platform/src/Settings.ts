@@ -78,6 +78,19 @@ const list = (value: string) =>
     .split(",")
     .map((item) => item.trim())
     .filter((item) => item !== "")
+/** Paths are appended to it. */
+const base = (value: string) => {
+  const { hash, password, search, username } = new URL(url(value))
+  return `${hash}${password}${search}${username}` === ""
+    ? url(value)
+    : fail("must be an address without user, query and fragment")
+}
+const sharedSecret = (value: string) => {
+  const { length } = Buffer.from(value, "base64")
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(value) && length >= 24 && length <= 64
+    ? value
+    : fail("must be 24 to 64 bytes in base64")
+}
 const key32 = (value: string) =>
   Buffer.from(value, "base64").length === 32 ? value : fail("must be 32 bytes in base64")
 
@@ -183,6 +196,17 @@ export const table = {
     "How long a decommissioned organization is read-only before it is erased",
     30 * 86_400_000,
     duration(0)
+  ),
+  "admission.url": setting(
+    "Address of the admission extension's service, which is asked before a submission is stored; without it there is none",
+    null as string | null,
+    optional(base)
+  ),
+  "admission.secret": setting(
+    "24 to 64 bytes in base64 that the registry and that service sign with",
+    null as string | null,
+    optional(sharedSecret),
+    true
   ),
   "cluster.address": setting("host:port at which other registry nodes reach this one", "127.0.0.1:4001", text),
   "cluster.listen": setting("Address that the cluster port listens on", "127.0.0.1", text),
@@ -377,6 +401,10 @@ export const read = ({ environment, file }: Sources): Values => {
     for (const key of ["git.sshHostKey", "git.directory"] as const) {
       if (settings[key] === null) problems.push(`${key} is missing: git.sshPort needs it`)
     }
+  }
+  if ((settings["admission.url"] === null) !== (settings["admission.secret"] === null)) {
+    const [missing, needing] = settings["admission.url"] === null ? ["url", "secret"] : (["secret", "url"] as const)
+    problems.push(`admission.${missing} is missing: admission.${needing} needs it`)
   }
   if (problems.length > 0) throw new SettingsInvalid({ problems })
   return settings

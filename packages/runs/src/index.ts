@@ -1,3 +1,4 @@
+export { AdmissionCallbacks } from "./AdmissionCallbacks.ts"
 export { CreditsHttp } from "./CreditsHttp.ts"
 export { Faults, faultPoints } from "./Faults.ts"
 export type { FaultPoint } from "./Faults.ts"

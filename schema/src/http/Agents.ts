@@ -20,6 +20,10 @@ import {
 } from "../Ids.ts"
 import { Capabilities, Manifest, Mode } from "../Manifest.ts"
 import {
+  AdmissionUnavailable,
+  CreditsExhausted,
+  FeatureNotIncluded,
+  SubscriptionInactive,
   AgentInUse,
   AgentNotRetired,
   AgentRetired,
@@ -336,6 +340,7 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
         ForkStaysPrivate,
         PipelineSkipPublic,
         PipelineSkipPersonal,
+        FeatureNotIncluded,
         AgentUnscanned,
         OrgDecommissioning
       ]
@@ -401,6 +406,7 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
         AgentRetired,
         AgentUnscanned,
         PipelineSkipPersonal,
+        FeatureNotIncluded,
         BuiltinFirstParty
       ]
     })
@@ -435,7 +441,17 @@ export class AgentChangesGroup extends HttpApiGroup.make("agentChanges")
         HttpApiSchema.asMultipart({ maxParts: 2, maxFileSize: "11 MiB", maxTotalSize: "12 MiB", maxFieldSize: "4 KiB" })
       ),
       success: HttpApiSchema.WithHeaders(AgentVersion.pipe(HttpApiSchema.status(202)), { location: Schema.String }),
-      error: [NotFound, TooLarge, AgentRetired, VersionExists, VersionsPerDay, OrgDecommissioning]
+      error: [
+        NotFound,
+        TooLarge,
+        AgentRetired,
+        VersionExists,
+        VersionsPerDay,
+        OrgDecommissioning,
+        CreditsExhausted,
+        SubscriptionInactive,
+        AdmissionUnavailable
+      ]
     })
       .middleware(Idempotent)
       .annotateMerge(access.account("agent:publish"))

@@ -4,6 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Authenticated, Identified } from "../Callers.ts"
 import { AccountId, Handle, SessionId, SshKeyId, Timestamp, TokenId } from "../Ids.ts"
 import {
+  FeatureNotIncluded,
   CodeInvalid,
   NotFound,
   SignInFailed,
@@ -222,7 +223,7 @@ export class UserGroup extends HttpApiGroup.make("user")
     HttpApiEndpoint.post("addKey", "/keys", {
       payload: AddSshKey,
       success: SshKeyRecord.pipe(HttpApiSchema.status(201)),
-      error: [SshKeyTaken, SshKeysFull]
+      error: [FeatureNotIncluded, SshKeyTaken, SshKeysFull]
     })
       .annotateMerge(access.account("user:profile"))
       .annotate(OpenApi.Summary, "Add an SSH key")

@@ -11,6 +11,8 @@ import {
   NameTaken,
   NotFound,
   OrgDecommissioning,
+  OrgPending,
+  SeatAllowance,
   StaffOrgDomain
 } from "../Problems.ts"
 import { access } from "../Scopes.ts"
@@ -62,7 +64,7 @@ export class OrgsGroup extends HttpApiGroup.make("orgs")
     HttpApiEndpoint.post("create", "/", {
       payload: CreateOrg,
       success: Organization.pipe(HttpApiSchema.status(201)),
-      error: [NameTaken, AlreadyAMember, EmailUnverified]
+      error: [NameTaken, AlreadyAMember, EmailUnverified, OrgPending]
     })
       .annotateMerge(access.account("org:admin"))
       .annotate(OpenApi.Summary, "Create an organization; the caller becomes its owner"),
@@ -123,7 +125,7 @@ export class OrgsGroup extends HttpApiGroup.make("orgs")
         examples: [{ role: "member" as const }]
       }),
       success: Member,
-      error: [NotFound, Forbidden, LastAdmin, AlreadyAMember, StaffOrgDomain, OrgDecommissioning]
+      error: [NotFound, Forbidden, LastAdmin, AlreadyAMember, StaffOrgDomain, SeatAllowance, OrgDecommissioning]
     })
       .annotateMerge(access.account("org:admin"))
       .annotate(OpenApi.Summary, "Add a member or change a role"),

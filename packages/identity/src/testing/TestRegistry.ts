@@ -83,7 +83,8 @@ const TestMemberships = Layer.effect(
   Effect.map(SqlClient.SqlClient, (sql) =>
     Memberships.of({
       isStaff: (accountId) => sql`${accountId} IN (SELECT id FROM accounts WHERE handle = 'staff-person')`,
-      of: () => Effect.succeed([])
+      of: () => Effect.succeed([]),
+      sshRefusal: () => Effect.succeed(null)
     })
   )
 )
