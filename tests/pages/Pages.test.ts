@@ -29,6 +29,7 @@ const open = async (who: Person | null, path: string, size = { width: 1200, heig
     await context.addCookies([{ name, value, url: stack.urls[0] }])
   }
   const page = await context.newPage()
+  page.setDefaultTimeout(20_000)
   page.on("pageerror", (error) => complaints.push(`${path}: ${error.message}`))
   page.on("console", (message) => {
     // A refused request is what some tests are about; what the page says of it is looked at there.
@@ -131,13 +132,14 @@ describe.skipIf(executablePath === undefined)("the pages in a browser", () => {
     const page = await open(stack.staff, "/review")
     await page.getByRole("link", { name: /olli\/held/u }).click()
     await page.getByRole("heading", { level: 1, name: /olli\/held/u }).waitFor()
-    await page.getByRole("button", { name: /claim|take/iu }).click()
-    await page.getByLabel(/reason/iu).fill("It tells the model to drop its instructions.")
-    await page.getByRole("button", { name: /block/iu }).click()
-    await page
-      .getByText(/blocked/iu)
-      .first()
-      .waitFor()
+    await page.getByRole("button", { name: "Claim it for an hour" }).click()
+    await page.getByRole("button", { name: "Give the claim back" }).waitFor()
+    await page.getByLabel("Decision").selectOption("block")
+    await page.getByLabel("Reason").fill("It tells the model to drop its instructions.")
+    await page.getByRole("button", { name: "Decide", exact: true }).click()
+    await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()
+    const version = await stack.call(olli, "GET", "/api/v1/agents/olli/held/versions/1.0.0")
+    expect(version.status).toBe("blocked")
     await close(page)
   })
 
