@@ -34,7 +34,7 @@ beforeAll(async () => {
   const released: Readonly<Record<string, string>> = {
     asks: "intake:\n  - { id: count, label: How many, type: integer, required: true }\n  - { id: tone, label: Tone, type: choice, options: [dry, warm] }\n",
     keys: "secrets:\n  - { name: API_TOKEN }\n  - { name: EXTRA, required: false }\n",
-    vault: `secrets:\n${Array.from({ length: 33 }, (_, index) => `  - { name: TOKEN_${index} }`).join("\n")}\n`,
+    vault: `secrets:\n${Array.from({ length: 33 }, (_, index) => `  - { name: TOKEN_${index}, purpose: signs in to service ${index} }`).join("\n")}\n`,
     linked: 'mcpServers:\n  - { name: mail, url: "https://mcp.example.com/", auth: oauth }\n'
   }
   for (const [name, manifest] of Object.entries(released))

@@ -137,7 +137,7 @@ const agent = (name: string, version: string, capabilities = "") => ({
   "agent.yaml": `schemaVersion: 2
 name: ${name}
 version: ${version}
-description: Writes one file.
+description: Writes one file${capabilities === "" ? "" : ", after reading the guide at docs.example.org"}.
 modes: [autonomous]
 capabilities:
   filesystem:

@@ -1,4 +1,5 @@
 /** What people and new rules do about what is published: reviews, disputes, advisories, reports of abuse, rescans. */
+import { generateKeyPairSync } from "node:crypto"
 import type { RulesetRelease } from "@quickagents/schema"
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
@@ -37,9 +38,11 @@ const refused = async (response: Promise<Response>) => {
   return [status, slug]
 }
 
-// In two parts, so that this file is not taken for what it makes.
-const key = ["-----BEGIN RSA PRIVATE", " KEY-----\nMIIEpAIBAAKCAQEA", "x".repeat(64), "\n"].join("")
-const secretKey = `${key}${["-----END RSA PRIVATE", " KEY-----\n"].join("")}`
+const secretKey = generateKeyPairSync("rsa", {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: "spki", format: "pem" },
+  privateKeyEncoding: { type: "pkcs1", format: "pem" }
+}).privateKey
 const eicar = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD", "-ANTIVIRUS-TEST-FILE!$H+H*"].join("")
 
 /** A version that the gate holds for a credential in a file. */
@@ -459,7 +462,10 @@ describe("a ruleset release", () => {
     })
     expect(await stack.call(rex, "GET", `${review}/ada/sly/1.0.0`)).toMatchObject({
       status: "published",
-      review: { kind: "rescan", findings: [{ stage: "S8" }, { stage: "S8", file: "more.md" }] }
+      review: {
+        kind: "rescan",
+        findings: [{ stage: "S8" }, { stage: "S8" }, { stage: "S8", rule: "evidence-combined" }]
+      }
     })
   })
 

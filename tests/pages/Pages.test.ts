@@ -137,7 +137,7 @@ describe.skipIf(executablePath === undefined)("the pages in a browser", () => {
     await page.getByLabel("Decision").selectOption("block")
     await page.getByLabel("Reason").fill("It tells the model to drop its instructions.")
     await page.getByRole("button", { name: "Decide", exact: true }).click()
-    await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()
+    await page.getByRole("heading", { level: 1, name: "Review", exact: true }).waitFor()
     const version = await stack.call(olli, "GET", "/api/v1/agents/olli/held/versions/1.0.0")
     expect(version.status).toBe("blocked")
     await close(page)

@@ -1,3 +1,4 @@
+import { defaultArchiveLimits, openPackage } from "@quickagents/archive"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { archiveOf, entry } from "@quickagents/archive/testing"
@@ -13,12 +14,13 @@ import {
   Settings
 } from "@quickagents/platform"
 import { layerDatabase } from "@quickagents/platform/testing"
-import { Deferred, Effect, Exit, Fiber, FileSystem, Layer, Logger, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, FileSystem, Layer, Logger, Stream, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { migrations, RulesetReleases, RulesetReleasesSql, sweepRuleset } from "./index.ts"
 import { changesBetween } from "./RulesetReleases.ts"
-import { matchRules } from "./stages/S8Rules.ts"
+import { rulesStage } from "./stages/S8Rules.ts"
+import { context } from "./testing/TestPackages.ts"
 import { rulesetHash } from "./rules/ruleset.ts"
 import { yaraRulesHash } from "./Yara.ts"
 
@@ -90,13 +92,8 @@ const published = Effect.fnUntraced(function* (
     findings,
     durationMs: 1
   })
-  const inPack = matchRules(text).map(({ rule }) => ({
-    stage: "SK",
-    rule: rule.id,
-    severity: rule.severity,
-    file: "p/wiki/a.md",
-    message: rule.description
-  }))
+  const { findings } = yield* rulesStage(Result.getOrThrow(openPackage(archive, defaultArchiveLimits)), context)
+  const inPack = findings.map((finding) => ({ ...finding, stage: "SK" }))
   const now = new Date(0)
   yield* sql`INSERT INTO agents ${sql.insert({
     id: `agt_${name}`,

@@ -17,6 +17,9 @@ import { isCodePath, statementsOf, visible } from "./Statements.ts"
 /** The sum of the kinds from which on a version is held. */
 export const holdsFrom = 0.9
 
+/** Where the manifest's servers are is for S6 and S7 to judge; beside it a name such as `mail` is no verb. */
+const withoutPlaces = (manifest: string) => manifest.replace(/\burl:\s*["']?[^\s"',}]+["']?/gu, "url:")
+
 export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Signal> => {
   const { manifest } = pkg
   const texts = pkg.files.flatMap(({ path, text }) => (text === undefined ? [] : [{ path, text }]))
@@ -26,7 +29,7 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
   return [
     ...texts.flatMap(({ path, text }) => {
       const plain = visible(text)
-      if (path === manifestFile) return proseSignals(path, statementsOf(path, plain), granted)
+      if (path === manifestFile) return proseSignals(path, statementsOf(path, withoutPlaces(plain)), granted)
       const statements = statementsOf(path, plain)
       return [
         ...proseSignals(path, statements, granted),

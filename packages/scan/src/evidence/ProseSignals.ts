@@ -112,7 +112,7 @@ const english: ReadonlyArray<ProseRule> = [
     weight: 0.5,
     what: "writes out an account for money to go to",
     pattern: of(
-      String.raw`\b[A-Z]{2}\d{2} ?(?:[A-Z0-9]{4} ?){3,7}[A-Z0-9]{1,4}\b|\b0x[0-9a-f]{40}\b|\bbc1[a-z0-9]{25,60}\b|\baccount \d{3,6}-\d{2,8}`
+      String.raw`(?<![\w+/=])[A-Z]{2}\d{2} ?(?:[A-Z0-9]{4} ?){3,7}[A-Z0-9]{1,4}(?![\w+/=])|\b0x[0-9a-f]{40}\b|\bbc1[a-z0-9]{25,60}\b|\baccount \d{3,6}-\d{2,8}`
     ),
     evenMentioned: true
   },
@@ -354,7 +354,7 @@ const english: ReadonlyArray<ProseRule> = [
   },
   {
     kind: "obey-data",
-    weight: 0.5,
+    weight: 0.3,
     what: "acts on what it is given",
     pattern: of(
       String.raw`\bcarry (?:them|it|these|those|this) out\b|\bact on (?:it|them|his|their|her|its|the result)\b`
