@@ -1,7 +1,7 @@
 /**
  * What `GET run record` is compared with: Fastify and pg, as small as they come.
- * The same two statements as the registry's route, prepared by name as the
- * registry's are, the same JSON, the same headers that a client relies on; no
+ * It selects what the registry's route selects, prepared by name as the
+ * registry's are, and answers the same JSON, the same headers that a client relies on; no
  * log, no rate limit, no decryption. The task is at hand, as a service that
  * does not seal it would have it in a column.
  */

@@ -1,6 +1,8 @@
-/** Many requests at once to one address: `wrk` when the machine has it, autocannon otherwise. */
+/** Many requests at once to one server: `wrk` when the machine has it, autocannon otherwise. */
 import { execFile } from "node:child_process"
-import { existsSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
@@ -15,8 +17,10 @@ export interface LoadResult {
 }
 
 export interface LoadOptions {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
+  /** Like `http://127.0.0.1:4000`. */
+  readonly origin: string
+  /** Sent in turns, by whichever connection is free. */
+  readonly requests: ReadonlyArray<{ readonly path: string; readonly headers: Readonly<Record<string, string>> }>
   readonly connections: number
   readonly seconds: number
 }
@@ -24,24 +28,44 @@ export interface LoadOptions {
 const hasWrk = (process.env["PATH"] ?? "").split(":").some((directory) => existsSync(`${directory}/wrk`))
 export const loadGenerator = hasWrk ? "wrk" : "autocannon (wrk is not installed; it takes more of the processor)"
 
-const headerArguments = (headers: LoadOptions["headers"]) =>
-  Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`])
-
 /** `812.00us`, `1.24ms` or `1.02s` in milliseconds. */
 const milliseconds = (text: string) => {
   const [, value, unit] = /^([\d.]+)(us|ms|s)$/.exec(text) ?? []
   return unit === undefined ? Number.NaN : Number(value) * { us: 0.001, ms: 1, s: 1000 }[unit as "us" | "ms" | "s"]
 }
 
-const withWrk = async ({ connections, headers, seconds, url }: LoadOptions): Promise<LoadResult> => {
-  const { stdout } = await run("wrk", [
-    "-t1",
-    `-c${connections}`,
-    `-d${seconds}s`,
-    "--latency",
-    ...headerArguments(headers),
-    url
-  ])
+/** What `use` makes of a file of this text, which is there for as long. */
+const withFile = async <A>(name: string, text: string, use: (path: string) => Promise<A>): Promise<A> => {
+  const directory = mkdtempSync(join(tmpdir(), "load-"))
+  try {
+    const path = join(directory, name)
+    writeFileSync(path, text)
+    return await use(path)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+/** Text of a JSON string is a Lua string too, as long as it is plain ASCII. */
+const luaTable = (record: Readonly<Record<string, string>>) =>
+  `{${Object.entries(record)
+    .map(([name, value]) => `[${JSON.stringify(name)}]=${JSON.stringify(value)}`)
+    .join(",")}}`
+
+const wrkScript = (requests: LoadOptions["requests"]) => `
+local requests, sent = {}, 0
+init = function()
+  ${requests.map(({ headers, path }) => `requests[#requests + 1] = wrk.format("GET", ${JSON.stringify(path)}, ${luaTable(headers)})`).join("\n  ")}
+end
+request = function()
+  sent = sent + 1
+  return requests[(sent - 1) % #requests + 1]
+end`
+
+const withWrk = async ({ connections, origin, requests, seconds }: LoadOptions): Promise<LoadResult> => {
+  const { stdout } = await withFile("load.lua", wrkScript(requests), (script) =>
+    run("wrk", ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", "-s", script, origin])
+  )
   const found = (pattern: RegExp) => pattern.exec(stdout)?.[1]
   return {
     requestsPerSecond: Number(found(/Requests\/sec:\s+([\d.]+)/)),
@@ -53,17 +77,24 @@ const withWrk = async ({ connections, headers, seconds, url }: LoadOptions): Pro
 
 const autocannon = fileURLToPath(new URL("../../node_modules/autocannon/autocannon.js", import.meta.url))
 
-const withAutocannon = async ({ connections, headers, seconds, url }: LoadOptions): Promise<LoadResult> => {
-  const { stdout } = await run(process.execPath, [
-    autocannon,
-    "-j",
-    "-c",
-    String(connections),
-    "-d",
-    String(seconds),
-    ...headerArguments(headers),
-    url
-  ])
+const harOf = ({ origin, requests }: LoadOptions) =>
+  JSON.stringify({
+    log: {
+      entries: requests.map(({ headers, path }) => ({
+        request: {
+          method: "GET",
+          url: `${origin}${path}`,
+          headers: Object.entries(headers).map(([name, value]) => ({ name, value }))
+        }
+      }))
+    }
+  })
+
+const withAutocannon = async (options: LoadOptions): Promise<LoadResult> => {
+  const { connections, origin, seconds } = options
+  const { stdout } = await withFile("load.har", harOf(options), (har) =>
+    run(process.execPath, [autocannon, "-j", "-c", String(connections), "-d", String(seconds), "--har", har, origin])
+  )
   const result = JSON.parse(stdout) as {
     readonly requests: { readonly average: number }
     readonly latency: { readonly p50: number; readonly p99: number }

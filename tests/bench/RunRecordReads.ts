@@ -1,4 +1,4 @@
-/** (a) Reading a run's record with a token, against Fastify and pg that do the same. */
+/** (a) Reading records of runs, each with its owner's token, against Fastify and pg that do the same. */
 import { freePort } from "@quickagents/platform/testing/server"
 import assert from "node:assert/strict"
 import { join } from "node:path"
@@ -14,6 +14,8 @@ import { median } from "./Statistics.ts"
 const rounds = 5
 const seconds = 3
 const connections = 32
+/** Each reads a run of his own: what many ask at once is not one question. */
+const people = 32
 /** The default of `database.maxConnections`; the other server gets the same. */
 const pool = 10
 
@@ -29,10 +31,15 @@ const summary = (results: ReadonlyArray<Round>) => ({
   cpuMicros: median(results.map(({ cpuMicros }) => cpuMicros))
 })
 
-export const runRecordReads = async ({ agent, person, runEnded, stack }: Deployment) => {
+export const runRecordReads = async ({ agent, runEnded, stack }: Deployment) => {
   const task = "Sum the sales of each region and write them to a table."
-  const { id } = await stack.call<{ id: string }>(person, "POST", "/api/v1/x/runs/", { ref: agent, task })
-  await runEnded(person, id)
+  const requests = new Array<LoadOptions["requests"][number]>()
+  for (let each = 0; each < people; each++) {
+    const reader = await stack.person(`reader${each}`)
+    const { id } = await stack.call<{ id: string }>(reader, "POST", "/api/v1/x/runs/", { ref: agent, task })
+    await runEnded(reader, id)
+    requests.push({ path: `/api/v1/x/runs/${id}`, headers: { authorization: `Bearer ${reader.token}` } })
+  }
   const port = await freePort()
   const other = new Child(
     "fastify",
@@ -47,16 +54,21 @@ export const runRecordReads = async ({ agent, person, runEnded, stack }: Deploym
   )
   other.start()
   try {
-    const path = `/api/v1/x/runs/${id}`
-    const headers = { authorization: `Bearer ${person.token}` }
-    const registry = { url: `${stack.urls[0]}${path}`, headers, connections, seconds }
-    const fastify = { ...registry, url: `http://127.0.0.1:${port}${path}` }
-    const read = (url: string): Promise<unknown> => fetch(url, { headers }).then((answer) => answer.json())
-    const theirs = await until(
-      () => read(fastify.url).catch(() => undefined),
+    const registry: LoadOptions = { origin: stack.urls[0], requests, connections, seconds }
+    const fastify: LoadOptions = { ...registry, origin: `http://127.0.0.1:${port}` }
+    const read = ({ origin }: LoadOptions, { headers, path }: LoadOptions["requests"][number]): Promise<unknown> =>
+      fetch(`${origin}${path}`, { headers }).then((answer) => answer.json())
+    await until(
+      () => read(fastify, requests[0]).catch(() => undefined),
       (answer) => answer !== undefined
     )
-    assert.deepEqual(theirs, await read(registry.url), "the two servers do not answer the same JSON")
+    for (const request of requests) {
+      assert.deepEqual(
+        await read(fastify, request),
+        await read(registry, request),
+        "the two servers do not answer the same JSON"
+      )
+    }
 
     const [registryProcess] = childrenRunning("apps/registry/src/main.ts")
     const [fastifyProcess] = childrenRunning("bench/FastifyServer.ts")

@@ -148,9 +148,12 @@ export const besideVerdaccio = async ({ person, stack }: Deployment) => {
     const compared: Record<string, Record<"registry" | "verdaccio", ReturnType<typeof summary>> & { ratio: number }> =
       {}
     for (const [what, urls] of Object.entries(reads)) {
-      const round = (url: string) => load({ url, headers: {}, connections, seconds })
+      const round = (url: string, lasting = seconds) => {
+        const { origin, pathname: path } = new URL(url)
+        return load({ origin, requests: [{ path, headers: {} }], connections, seconds: lasting })
+      }
       const results = { registry: new Array<LoadResult>(), verdaccio: new Array<LoadResult>() }
-      for (const url of Object.values(urls)) await load({ url, headers: {}, connections, seconds: 2 })
+      for (const url of Object.values(urls)) await round(url, 2)
       for (let turn = 0; turn < rounds; turn++) {
         results.registry.push(await round(urls.registry))
         results.verdaccio.push(await round(urls.verdaccio))

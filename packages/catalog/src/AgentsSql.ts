@@ -15,6 +15,7 @@ import type {
   VersionStatus
 } from "@quickagents/schema"
 import { unseen } from "@quickagents/orgs"
+import { Batch } from "@quickagents/platform"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Statement } from "effect/sql"
@@ -148,6 +149,8 @@ export interface ScanOutcome {
   readonly attestation: typeof DsseEnvelope.Type | null
 }
 
+type Asks<Ask> = readonly [Ask, ...ReadonlyArray<Ask>]
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const one = <A>(rows: ReadonlyArray<A>): A | null => rows[0] ?? null
@@ -195,10 +198,11 @@ const make = Effect.gen(function* () {
       AND ${readable(accountId, privateToo, "source")} AND ${unlessSuspended("source")}`
 
   /** The id of the agent that has the name, deleted or not, or had it before a transfer. */
-  const idOf = (namespace: string, name: string) => sql`coalesce(
+  const idOf = (namespace: string | Statement.Fragment, name: string | Statement.Fragment) => sql`coalesce(
     (SELECT id FROM agents WHERE namespace = ${namespace} AND name = ${name}),
     (SELECT agent_id FROM former_names WHERE namespace = ${namespace} AND name = ${name}))`
-  const named = (namespace: string, name: string) => sql`a.deleted_at IS NULL AND a.id = ${idOf(namespace, name)}`
+  const named = (namespace: string | Statement.Fragment, name: string | Statement.Fragment) =>
+    sql`a.deleted_at IS NULL AND a.id = ${idOf(namespace, name)}`
 
   const agent = (reader: Reader, namespace: string, name: string) =>
     sql<AgentRow>`SELECT ${agentColumns} FROM agents a ${latestJoin} ${sourceJoin(reader)} WHERE ${named(namespace, name)}`.pipe(
@@ -231,18 +235,67 @@ const make = Effect.gen(function* () {
     /** A suspended organization, and everything under it, is not there. */
     there: sql`(o.id IS NULL OR o.state NOT IN ${unseen(sql)})`
   })
-  const seenVersion = <More = unknown>(
-    accountId: string | null,
-    namespace: string,
-    name: string,
-    which: Statement.Fragment,
-    more: Statement.Fragment = sql.literal("")
-  ) => {
-    const { columns, join, there } = standing(accountId)
-    return sql<VersionRow & StandingRow & More>`
-      SELECT ${versionColumns}, ${columns} ${more} FROM ${versionFrom} ${join}
-      WHERE ${named(namespace, name)} AND ${there} AND ${which}`.pipe(Effect.map(one))
-  }
+  const askedNames = named(sql.literal("asked.namespace"), sql.literal("asked.name"))
+  const readerOfAll = ({ accountId, privateToo }: Reader) => JSON.stringify([accountId, privateToo])
+
+  /** The agent with what the reader is to it; nothing of a suspended organization. */
+  const seenAgent = yield* Batch.batched({
+    group: ({ reader }) => readerOfAll(reader),
+    key: ({ name, namespace }) => `${namespace}/${name}`,
+    load: (asks: Asks<{ readonly reader: Reader; readonly namespace: string; readonly name: string }>) => {
+      const [{ reader }] = asks
+      const { columns, join, there } = standing(reader.accountId)
+      return sql<AgentRow & StandingRow & Batch.Answer>`
+        SELECT asked.n::integer AS ask, seen.*
+        FROM unnest(${asks.map(({ namespace }) => namespace)}::text[], ${asks.map(({ name }) => name)}::text[])
+          WITH ORDINALITY AS asked (namespace, name, n),
+        LATERAL (
+          SELECT ${agentColumns}, ${columns} FROM agents a ${join} ${latestJoin} ${sourceJoin(reader)}
+          WHERE ${askedNames} AND ${there}
+        ) seen`
+    }
+  })
+
+  /** As `seenAgent`, of the version that `which` finds by what is asked for. */
+  const seenVersion = <More = unknown>(which: Statement.Fragment, more: Statement.Fragment = sql.literal("")) =>
+    Batch.batched({
+      group: ({ accountId }) => accountId ?? "",
+      key: ({ name, namespace, which }) => `${namespace}/${name} ${which}`,
+      load: (
+        asks: Asks<{
+          readonly accountId: string | null
+          readonly namespace: string
+          readonly name: string
+          readonly which: string
+        }>
+      ) => {
+        const [{ accountId }] = asks
+        const { columns, join, there } = standing(accountId)
+        return sql<VersionRow & StandingRow & More & Batch.Answer>`
+          SELECT asked.n::integer AS ask, seen.*
+          FROM unnest(
+            ${asks.map(({ namespace }) => namespace)}::text[], ${asks.map(({ name }) => name)}::text[], ${asks.map(({ which }) => which)}::text[]
+          ) WITH ORDINALITY AS asked (namespace, name, which, n),
+          LATERAL (
+            SELECT ${versionColumns}, ${columns} ${more} FROM ${versionFrom} ${join}
+            WHERE ${askedNames} AND ${there} AND ${which}
+          ) seen`
+      }
+    })
+  const byVersion = sql.literal("v.version = asked.which")
+  const seenByVersion = yield* seenVersion(byVersion)
+  const shownByVersion = yield* seenVersion<{ readonly pipeline: ReadonlyArray<StageEvent> }>(
+    byVersion,
+    sql.literal(`, (SELECT coalesce(jsonb_agg(data ORDER BY seq), '[]') FROM (
+      SELECT DISTINCT ON (data ->> 'stage') data, seq FROM version_events e
+      WHERE e.version_id = v.id AND e.event = 'stage' ORDER BY data ->> 'stage', seq DESC) last) AS pipeline`)
+  )
+  const seenLatest = yield* seenVersion(
+    sql.literal("v.status = 'published' ORDER BY v.published_at DESC, v.id DESC LIMIT 1")
+  )
+  const seenByDigest = yield* seenVersion(
+    sql.literal("v.archive_digest = asked.which ORDER BY v.created_at DESC LIMIT 1")
+  )
 
   /**
    * For the rest of the transaction. Who locks more locks in this order: namespaces by their handles, the agent, an
@@ -292,36 +345,18 @@ const make = Effect.gen(function* () {
     notSuspended,
     /** Whether the account may read the agent `a` of a statement, suspended namespaces left out. */
     readableBy: (accountId: string) => sql`(${readable(accountId, true)} AND ${notSuspended})`,
-    /** The agent with what the reader is to it; nothing of a suspended organization. */
-    seenAgent: (reader: Reader, namespace: string, name: string) => {
-      const { columns, join, there } = standing(reader.accountId)
-      return sql<AgentRow & StandingRow>`
-        SELECT ${agentColumns}, ${columns} FROM agents a ${join} ${latestJoin} ${sourceJoin(reader)}
-        WHERE ${named(namespace, name)} AND ${there}`.pipe(Effect.map(one))
-    },
+    seenAgent: (reader: Reader, namespace: string, name: string) => seenAgent({ reader, namespace, name }),
     /** As `seenAgent`, of one version. */
     seenVersion: (accountId: string | null, namespace: string, name: string, version: string) =>
-      seenVersion(accountId, namespace, name, sql`v.version = ${version}`),
+      seenByVersion({ accountId, namespace, name, which: version }),
     /** With the last event of each stage of its pipeline, in their order. */
     shownVersion: (accountId: string | null, namespace: string, name: string, version: string) =>
-      seenVersion<{ readonly pipeline: ReadonlyArray<StageEvent> }>(
-        accountId,
-        namespace,
-        name,
-        sql`v.version = ${version}`,
-        sql.literal(`, (SELECT coalesce(jsonb_agg(data ORDER BY seq), '[]') FROM (
-          SELECT DISTINCT ON (data ->> 'stage') data, seq FROM version_events e
-          WHERE e.version_id = v.id AND e.event = 'stage' ORDER BY data ->> 'stage', seq DESC) last) AS pipeline`)
-      ),
+      shownByVersion({ accountId, namespace, name, which: version }),
     seenLatest: (accountId: string | null, namespace: string, name: string) =>
-      seenVersion(
-        accountId,
-        namespace,
-        name,
-        sql.literal("v.status = 'published' ORDER BY v.published_at DESC, v.id DESC LIMIT 1")
-      ),
+      seenLatest({ accountId, namespace, name, which: "" }),
+    /** The newest version that has the archive. */
     seenArchive: (accountId: string | null, namespace: string, name: string, digest: string) =>
-      seenVersion(accountId, namespace, name, sql`v.archive_digest = ${digest} ORDER BY v.created_at DESC LIMIT 1`),
+      seenByDigest({ accountId, namespace, name, which: digest }),
     /** Whether the account was given `manage` on the agent `a` of a statement. */
     givenManage: (accountId: string) =>
       sql`EXISTS (SELECT FROM (${given(sql.literal("a.id"), accountId)}) given WHERE level = 'manage')`,

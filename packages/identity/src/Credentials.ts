@@ -1,12 +1,13 @@
 /**
- * From the credential of a request to its account, by one statement. Staff is
- * read in the same statement, so a removed staff member is refused at the next
- * request. Spec: Authentication; other rules 6.
+ * From the credential of a request to its account, by one statement for all
+ * requests of a moment. Staff is read in the same statement, so a removed staff
+ * member is refused at the next request. Spec: Authentication; other rules 6.
  */
-import { Settings } from "@quickagents/platform"
+import { Batch, Settings } from "@quickagents/platform"
 import type { Account, Scope } from "@quickagents/schema"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { Memberships } from "./Memberships.ts"
 import { secretHash } from "./SecretHash.ts"
 import { isTokenText } from "./TokenText.ts"
@@ -18,7 +19,8 @@ interface CallerRow {
   readonly emailVerified: boolean
   readonly staff: boolean
 }
-interface SessionCallerRow extends CallerRow {
+interface SessionCallerRow extends CallerRow, Batch.Answer {
+  readonly expiresAt: Date
   /** When the sign-in was: each opens a session of its own. */
   readonly createdAt: Date
   readonly csrfToken: string
@@ -26,7 +28,8 @@ interface SessionCallerRow extends CallerRow {
 interface StampedCallerRow extends CallerRow {
   readonly lastUsedAt: Date | null
 }
-interface TokenCallerRow extends StampedCallerRow {
+interface TokenCallerRow extends StampedCallerRow, Batch.Answer {
+  readonly expiresAt: Date | null
   readonly scopes: ReadonlyArray<Scope>
 }
 
@@ -68,6 +71,24 @@ export class Credentials extends Context.Service<
       const staff = memberships.isStaff(sql.literal("a.id"))
       const stamping = new Set<string>()
 
+      const byHash = <Row extends Batch.Answer>(
+        load: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+      ) => Batch.batched({ key: (hash: string) => hash, load })
+      const sessionOf = yield* byHash(
+        (hashes) => sql<SessionCallerRow>`
+          SELECT asked.n::integer AS ask, s.id, s.csrf_token, s.created_at, s.expires_at,
+            a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
+          FROM unnest(${hashes}::text[]) WITH ORDINALITY AS asked (hash, n)
+          JOIN sessions s ON s.token_hash = asked.hash JOIN accounts a ON a.id = s.account_id`
+      )
+      const tokenOf = yield* byHash(
+        (hashes) => sql<TokenCallerRow>`
+          SELECT asked.n::integer AS ask, t.id, t.scopes, t.last_used_at, t.expires_at,
+            a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
+          FROM unnest(${hashes}::text[]) WITH ORDINALITY AS asked (hash, n)
+          JOIN tokens t ON t.token_hash = asked.hash JOIN accounts a ON a.id = t.account_id`
+      )
+
       /** Beside the request, at most once a minute: when a credential was used last must not make its requests slower. */
       const stamp = (table: "tokens" | "ssh_keys", row: StampedCallerRow, now: number) =>
         Effect.suspend(() => {
@@ -86,14 +107,11 @@ export class Credentials extends Context.Service<
 
       return Credentials.of({
         ofSession: Effect.fnUntraced(function* (token) {
-          const now = new Date(yield* Clock.currentTimeMillis)
-          const [row] = yield* sql<SessionCallerRow>`
-            SELECT s.id, s.csrf_token, s.created_at, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
-            FROM sessions s JOIN accounts a ON a.id = s.account_id
-            WHERE s.token_hash = ${secretHash(token)} AND s.expires_at > ${now}`
-          if (row === undefined) return null
+          const now = yield* Clock.currentTimeMillis
+          const row = yield* sessionOf(secretHash(token))
+          if (row === null || row.expiresAt.getTime() <= now) return null
           const account = accountOf(row, "session", "all")
-          const tooOld = row.staff && now.getTime() - row.createdAt.getTime() > settings["auth.staffSignIn"]
+          const tooOld = row.staff && now - row.createdAt.getTime() > settings["auth.staffSignIn"]
           return {
             account: tooOld ? { ...account, staff: false, staffSignInTooOld: true } : account,
             csrfToken: row.csrfToken
@@ -102,11 +120,8 @@ export class Credentials extends Context.Service<
         ofToken: Effect.fnUntraced(function* (text) {
           if (!isTokenText(text)) return null
           const now = yield* Clock.currentTimeMillis
-          const [row] = yield* sql<TokenCallerRow>`
-            SELECT t.id, t.scopes, t.last_used_at, a.id AS account_id, a.handle, a.email_verified, ${staff} AS staff
-            FROM tokens t JOIN accounts a ON a.id = t.account_id
-            WHERE t.token_hash = ${secretHash(text)} AND (t.expires_at IS NULL OR t.expires_at > ${new Date(now)})`
-          if (row === undefined) return null
+          const row = yield* tokenOf(secretHash(text))
+          if (row === null || (row.expiresAt !== null && row.expiresAt.getTime() <= now)) return null
           yield* stamp("tokens", row, now)
           return accountOf(row, "token", new Set(row.scopes))
         }, Effect.orDie),

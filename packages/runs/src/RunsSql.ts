@@ -1,4 +1,5 @@
 /** Rows of runs, their inputs and events. State changes name the state they leave. */
+import { Batch } from "@quickagents/platform"
 import type { Mode, Outcome, RunInputRecord, RunKind, RunReceipt, RunStatus, Tier } from "@quickagents/schema"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -75,6 +76,13 @@ const make = Effect.gen(function* () {
   const event = (status: string, at: Date) =>
     JSON.stringify({ status, at: at.toISOString(), ...(status === "queued" ? {} : { host: "sandbox" }) })
 
+  const opened = yield* Batch.batched({
+    key: (id: string) => id,
+    load: (ids) => sql<RunRow & RunSecretsRow & Batch.Answer>`
+      SELECT asked.n::integer AS ask, ${record}, request, request_key, seal_to, open_with, output_key
+      FROM unnest(${ids}::text[]) WITH ORDINALITY AS asked (run_id, n) JOIN runs ON runs.id = asked.run_id`
+  })
+
   return {
     byId: (id: string) => sql<RunRow>`SELECT ${record} FROM runs WHERE id = ${id}`.pipe(Effect.map(one)),
     byIdempotencyKey: (accountId: string, key: string) =>
@@ -87,11 +95,7 @@ const make = Effect.gen(function* () {
     newest: (accountId: string, limit: number) =>
       sql<RunRow>`SELECT ${record} FROM runs WHERE account_id = ${accountId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
     /** Record and secrets at once, for the person whose run it is. */
-    opened: (id: string) =>
-      sql<RunRow & RunSecretsRow>`
-        SELECT ${record}, request, request_key, seal_to, open_with, output_key FROM runs WHERE id = ${id}`.pipe(
-        Effect.map(one)
-      ),
+    opened,
     secretsOf: (id: string) =>
       sql<RunSecretsRow>`SELECT request, request_key, seal_to, open_with, output_key FROM runs WHERE id = ${id}`.pipe(
         Effect.map(one)
