@@ -64,7 +64,7 @@ export class Child {
   start(extra: Readonly<Record<string, string>> = {}) {
     const log = createWriteStream(this.logPath, { flags: "a" })
     const child = spawn(process.execPath, [this.entry], {
-      env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...this.environment, ...extra },
+      env: { ...inherited, ...this.environment, ...extra },
       stdio: ["ignore", "pipe", "pipe"]
     })
     child.stdout.pipe(log)
@@ -103,6 +103,13 @@ export class Child {
     return existsSync(this.logPath) ? readFileSync(this.logPath, "utf8") : ""
   }
 }
+
+const inherited = Object.fromEntries(
+  ["PATH", "HOME", "NODE_COMPILE_CACHE"].flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value]]
+  })
+)
 
 const allScopes: ReadonlyArray<Scope> = [
   "agent:read",
