@@ -171,7 +171,7 @@ export class GitRepositories extends Context.Service<
               ...gitEnvironment([
                 ...gitSettings,
                 ["uploadpack.allowFilter", "true"],
-                ["uploadpack.allowAnySHA1InWant", "true"]
+                ["uploadpack.allowReachableSHA1InWant", "true"]
               ]),
               ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol })
             }
