@@ -99,7 +99,7 @@ describe("GitPolicy", () => {
     const pulls = Array.from({ length: 300 }, (_, index) => `${none} ${one} refs/pull/${index}/head`)
     expect(judge(...pulls).problems).toEqual([
       ...[0, 1, 2].map((index) => `refs/pull/${index}/head is neither a branch nor a tag.`),
-      "So are 297 more.",
+      "Nor are 297 more.",
       instead
     ])
     expect(

@@ -87,7 +87,7 @@ const othersRefused = (refs: ReadonlyArray<string>) =>
     ? []
     : [
         ...refs.slice(0, maxOthersNamed).map((ref) => `${ref} is neither a branch nor a tag.`),
-        ...(refs.length > maxOthersNamed ? [`So are ${refs.length - maxOthersNamed} more.`] : []),
+        ...(refs.length > maxOthersNamed ? [`Nor are ${refs.length - maxOthersNamed} more.`] : []),
         "Push branches and tags alone: git push <repository> 'refs/heads/*' 'refs/tags/*'"
       ]
 
