@@ -256,7 +256,7 @@ describe("git over HTTP", () => {
     expect(again.output).not.toContain("== Its scan")
   })
 
-  it("clones whole, shallow and partially, without a credential when the agent is public", async () => {
+  it("clones whole, shallow and partially by every version of the protocol, without a credential when the agent is public", async () => {
     const here = await newAgent("cloned")
     await commit(here, scriptedAgent("olli/cloned", "1.0.0"))
     await commit(here, { "large.txt": "word ".repeat(20_000) })
@@ -271,12 +271,110 @@ describe("git over HTTP", () => {
     const shallow = await clone(address("olli/cloned", null), "--depth=1")
     expect((await sound(shallow.directory, "log", "--format=%H")).output.trim().split("\n")).toHaveLength(1)
 
-    const partial = await clone(address("olli/cloned", null), "--filter=blob:none", "--no-checkout")
-    expect(partial.said).not.toContain("filtering not recognized")
-    const missing = (await sound(partial.directory, "rev-list", "--objects", "--all", "--missing=print")).output
-    expect(missing).toMatch(/^\?/m)
-    await sound(partial.directory, "checkout", "--quiet", "trunk")
-    expect(existsSync(join(partial.directory, "AGENT.md"))).toBe(true)
+    for (const version of ["0", "1", "2"]) {
+      const options = ["--filter=blob:none", "--no-checkout", `--config=protocol.version=${version}`]
+      const partial = await clone(address("olli/cloned", null), ...options)
+      expect(partial.said).not.toContain("filtering not recognized")
+      const missing = (await sound(partial.directory, "rev-list", "--objects", "--all", "--missing=print")).output
+      expect(missing).toMatch(/^\?/m)
+      // What is missing is fetched when it is needed, by its name.
+      await sound(partial.directory, "checkout", "--quiet", "trunk~1")
+      expect(readFileSync(join(partial.directory, "large.txt"), "utf8")).toBe("word ".repeat(20_000))
+    }
+  })
+
+  it("takes branches and tags of a mirror; other refs are refused with the whole push, and it says what to do instead", async () => {
+    const here = await newAgent("mirrored")
+    const id = await commit(here, scriptedAgent("olli/mirrored", "1.0.0"))
+    await sound(here, "branch", "--quiet", "--move", "main", "master")
+    await sound(here, "branch", "develop")
+    await sound(here, "tag", "first")
+    await sound(here, "update-ref", "refs/pull/1/head", id)
+    const refs = async () => (await sound(here, "ls-remote", "--symref", "origin")).output
+    const mirror = await git(here, "push", "--mirror", "origin")
+    expect(mirror.code).not.toBe(0)
+    expect(mirror.said).toContain("remote: refs/pull/1/head is neither a branch nor a tag.")
+    expect(mirror.said).toContain(
+      "remote: Push branches and tags alone: git push <repository> 'refs/heads/*' 'refs/tags/*'"
+    )
+    expect(await refs()).toBe("")
+    await sound(here, "push", "origin", "refs/heads/*", "refs/tags/*")
+    const taken = ["HEAD", "refs/heads/develop", "refs/heads/master", "refs/tags/first"]
+    expect(await refs()).toBe(`ref: refs/heads/master\tHEAD\n${taken.map((ref) => `${id}\t${ref}\n`).join("")}`)
+  })
+
+  it("lets the branch that a clone checks out be renamed and deleted: HEAD goes on to another", async () => {
+    const here = await newAgent("renamed")
+    const first = await commit(here, scriptedAgent("olli/renamed", "1.0.0"))
+    // Older than whatever is committed here, which may all happen within one second.
+    const old = (await sound(here, "cat-file", "commit", first)).output.replace(
+      /^(committer .*) \d+ [+-]\d{4}$/m,
+      "$1 1 +0000"
+    )
+    writeFileSync(join(desk, "old-commit"), old)
+    const side = (await sound(here, "hash-object", "-t", "commit", "-w", join(desk, "old-commit"))).output.trim()
+    await sound(here, "push", "origin", "HEAD:refs/heads/main", `${side}:refs/heads/a-side`)
+    const head = async () =>
+      /^ref: (\S+)\tHEAD$/m.exec((await sound(here, "ls-remote", "--symref", "origin", "HEAD")).output)?.[1]
+    await sound(here, "push", "origin", "HEAD:refs/heads/trunk", ":refs/heads/main")
+    expect(await head()).toBe("refs/heads/trunk")
+    await sound(here, "push", "origin", "HEAD:refs/heads/z-latest")
+    await sound(here, "push", "origin", "--delete", "trunk")
+    expect(await head()).toBe("refs/heads/z-latest")
+    await sound(here, "push", "origin", "--delete", "a-side", "z-latest")
+    expect(await head()).toBe(undefined)
+    await sound(here, "push", "origin", "HEAD:refs/heads/anew")
+    expect(await head()).toBe("refs/heads/anew")
+  })
+
+  it("tells a client that asks first to go on, answers HEAD as GET, and serves the service that it permitted", async () => {
+    const here = await newAgent("asked")
+    await commit(here, scriptedAgent("olli/asked", "1.0.0"))
+    await sound(here, "push", "origin", "HEAD:refs/heads/main")
+    const repository = `${stack.urls[0]}/git/olli/asked.git`
+    /** A request whose body is sent when it is asked for, and only then. */
+    const asking = (service: string, body: string) =>
+      new Promise<{ readonly status: number | undefined; readonly told: boolean; readonly text: string }>((resolve) => {
+        let told = false
+        const request = httpRequest(`${repository}/${service}`, {
+          method: "POST",
+          headers: {
+            "content-type": `application/x-${service}-request`,
+            "content-length": Buffer.byteLength(body),
+            "git-protocol": "version=2",
+            expect: "100-continue"
+          }
+        })
+        request.on("continue", () => {
+          told = true
+          request.end(body)
+        })
+        request.on("error", () => undefined)
+        request.on("response", (response) => {
+          let text = ""
+          response.on("data", (chunk: Buffer) => (text += chunk.toString()))
+          response.on("end", () => {
+            resolve({ status: response.statusCode, told, text })
+            request.destroy()
+          })
+        })
+        request.flushHeaders()
+      })
+    const listed = await asking("git-upload-pack", "0014command=ls-refs\n0000")
+    expect(listed).toMatchObject({ status: 200, told: true })
+    expect(listed.text).toContain("refs/heads/main")
+    // Who may not push is told before anything of the push has travelled.
+    expect(await asking("git-receive-pack", "0000")).toMatchObject({ status: 401, told: false })
+
+    const info = `${repository}/info/refs?service=git-upload-pack`
+    const head = await fetch(info, { method: "HEAD" })
+    expect(head.status).toBe(200)
+    expect(head.headers.get("content-type")).toBe("application/x-git-upload-pack-advertisement")
+    expect(await head.text()).toBe("")
+    const both = await fetch(`${info}&service=git-receive-pack`)
+    expect(await both.text()).toMatch(/^001e# service=git-upload-pack\n/)
+    const other = await fetch(`${repository}/info/refs?service=git-foo`)
+    expect(await other.text()).toBe("There is git fetch and git push by the smart protocol here, and nothing else.\n")
   })
 
   it("[AUTH-011] repo:read allows git fetch and repo:write git push; without them both are refused in words", async () => {

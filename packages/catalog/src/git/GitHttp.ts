@@ -11,12 +11,18 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ChildProcess } from "node:child_process"
 import { PassThrough } from "node:stream"
 import type { Readable } from "node:stream"
-import { GitAdmission, GitRefused, notFound } from "./GitAdmission.ts"
+import { GitAdmission, GitRefused } from "./GitAdmission.ts"
 import { protocolOf, secretOf, serviceOf } from "./GitPolicy.ts"
 import { gitProcess } from "./GitProcess.ts"
 import { GitRepositories } from "./GitRepositories.ts"
 
 const maxCgiHeadBytes = 16 * 1024
+
+/** Without a look at the repository: whether it is there is nobody's business who does not ask for it. */
+const notServed = new GitRefused({
+  reason: "missing",
+  message: "There is git fetch and git push by the smart protocol here, and nothing else."
+})
 
 interface CgiAnswer {
   readonly status: number
@@ -92,10 +98,10 @@ export const GitHttp = HttpRouter.use((router) =>
     const serve = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const params = yield* HttpRouter.params
-      const { search, searchParams } = new URL(request.url, "http://registry")
+      const { searchParams } = new URL(request.url, "http://registry")
       const path = params["*"] ?? ""
       const service = serviceOf(request.method, path, searchParams)
-      if (service === null) return yield* notFound
+      if (service === null) return yield* notServed
       const address = (yield* CurrentRequest)?.ip ?? "unknown"
       const { headers } = request
       const account = yield* identify(headers["authorization"], address)
@@ -116,7 +122,8 @@ export const GitHttp = HttpRouter.use((router) =>
           GIT_HTTP_EXPORT_ALL: "1",
           PATH_INFO: `/${repository}/${path}`,
           REQUEST_METHOD: request.method,
-          QUERY_STRING: search.slice(1),
+          // What was permitted, whatever else the address says: of two services git would take the last.
+          QUERY_STRING: `service=${service}`,
           CONTENT_TYPE: headers["content-type"] ?? "",
           ...(headers["content-length"] === undefined ? {} : { CONTENT_LENGTH: headers["content-length"] }),
           ...(headers["content-encoding"] === undefined ? {} : { HTTP_CONTENT_ENCODING: headers["content-encoding"] }),
@@ -125,6 +132,9 @@ export const GitHttp = HttpRouter.use((router) =>
         },
         account !== null && isPush ? { actor: account, agent, repositories } : null
       )
+      // Who asked first is told to go on: the body is read past the server, which would have said so.
+      if (headers["expect"]?.toLowerCase() === "100-continue")
+        NodeHttpServerRequest.toServerResponse(request).writeContinue()
       ;(NodeHttpServerRequest.toIncomingMessage(request) as Readable).pipe(stdin)
       const answer = yield* cgiAnswer(child, stdout)
       // Between git and the answer: a person who goes away breaks this and not git's own pipe.

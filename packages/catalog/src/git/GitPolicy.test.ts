@@ -11,12 +11,14 @@ describe("GitPolicy", () => {
     const of = (method: string, path: string, query = "") => serviceOf(method, path, new URLSearchParams(query))
     expect(of("GET", "info/refs", "service=git-upload-pack")).toBe("git-upload-pack")
     expect(of("GET", "info/refs", "service=git-receive-pack")).toBe("git-receive-pack")
+    expect(of("HEAD", "info/refs", "service=git-upload-pack")).toBe("git-upload-pack")
     expect(of("POST", "git-upload-pack")).toBe("git-upload-pack")
     expect(of("POST", "git-receive-pack")).toBe("git-receive-pack")
     for (const [method, path, query] of [
       ["GET", "info/refs", ""],
       ["GET", "info/refs", "service=git-upload-archive"],
       ["GET", "HEAD", ""],
+      ["HEAD", "git-upload-pack", ""],
       ["GET", "git-upload-pack", ""],
       ["POST", "info/refs", "service=git-upload-pack"],
       ["PUT", "git-receive-pack", ""]
@@ -26,7 +28,7 @@ describe("GitPolicy", () => {
 
   it("takes the two commands that git sends over SSH, to the letter", () => {
     const fetch = { service: "git-upload-pack", ns: "acme", name: "a-1" }
-    for (const path of ["/acme/a-1.git", "acme/a-1.git", "/acme/a-1", "acme/a-1"])
+    for (const path of ["/acme/a-1.git", "acme/a-1.git", "/acme/a-1", "acme/a-1", "/acme/a-1.git/", "/acme/a-1/"])
       expect(commandOf(`git-upload-pack '${path}'`)).toEqual(fetch)
     expect(commandOf("git-receive-pack '/acme/a-1.git'")).toEqual({ ...fetch, service: "git-receive-pack" })
     for (const wrong of [
@@ -38,7 +40,7 @@ describe("GitPolicy", () => {
       "git-upload-pack  '/acme/a-1.git'",
       "git-upload-pack '//acme/a-1.git'",
       "git-upload-pack '/acme/../a-1.git'",
-      "git-upload-pack '/acme/a-1.git/'",
+      "git-upload-pack '/acme/a-1.git//'",
       "git-upload-pack '/acme/A.git'",
       "git-upload-pack '/acme'",
       "id",
@@ -47,9 +49,17 @@ describe("GitPolicy", () => {
       expect(commandOf(wrong), wrong).toBe(null)
   })
 
-  it("passes on the version of the protocol and nothing else", () => {
+  it("passes on the highest version of the protocol that is asked for and nothing else", () => {
     for (const version of ["version=0", "version=1", "version=2"]) expect(protocolOf(version)).toBe(version)
-    for (const other of ["version=3", "version=2:x", "version=2\n", "", undefined])
+    for (const list of [
+      "version=2:x",
+      "x=y:version=2",
+      "version=2:version=1",
+      "version=1:version=2",
+      "version=3:version=2"
+    ])
+      expect(protocolOf(list)).toBe("version=2")
+    for (const other of ["version=3", "version=2\n", "version=2,x", "", undefined])
       expect(protocolOf(other)).toBe(undefined)
   })
 
@@ -81,7 +91,17 @@ describe("GitPolicy", () => {
     expect(judge(`${one} ${none} refs/tags/v1.0.0`).problems).toEqual([
       "Version 1.0.0 was submitted: its tag is never deleted."
     ])
-    expect(judge(`${none} ${one} refs/notes/x`).problems).toEqual(["refs/notes/x is neither a branch nor a tag."])
+    const instead = "Push branches and tags alone: git push <repository> 'refs/heads/*' 'refs/tags/*'"
+    expect(judge(`${none} ${one} refs/notes/x`).problems).toEqual([
+      "refs/notes/x is neither a branch nor a tag.",
+      instead
+    ])
+    const pulls = Array.from({ length: 300 }, (_, index) => `${none} ${one} refs/pull/${index}/head`)
+    expect(judge(...pulls).problems).toEqual([
+      ...[0, 1, 2].map((index) => `refs/pull/${index}/head is neither a branch nor a tag.`),
+      "Nor are 297 more.",
+      instead
+    ])
     expect(
       judge(
         `${one} ${two} refs/heads/main`,

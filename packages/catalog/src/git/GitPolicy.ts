@@ -9,11 +9,12 @@ const isService = (name: string | null): name is GitService => name === "git-upl
 
 /** The service that a request is for. Null: it is no request of the smart protocol, and the dumb one is not served. */
 export const serviceOf = (method: string, path: string, query: URLSearchParams): GitService | null => {
-  const name = method === "GET" && path === "info/refs" ? query.get("service") : method === "POST" ? path : null
+  const reads = method === "GET" || method === "HEAD"
+  const name = reads && path === "info/refs" ? query.get("service") : method === "POST" ? path : null
   return isService(name) ? name : null
 }
 
-const sshCommand = /^(git-upload-pack|git-receive-pack) '\/?([a-z0-9-]{1,39})\/([a-z0-9-]{1,64}?)(?:\.git)?'$/
+const sshCommand = /^(git-upload-pack|git-receive-pack) '\/?([a-z0-9-]{1,39})\/([a-z0-9-]{1,64}?)(?:\.git)?\/?'$/
 
 /** What a command over SSH asks for. Null: it is none of the two that git sends. */
 export const commandOf = (command: string) => {
@@ -23,9 +24,16 @@ export const commandOf = (command: string) => {
     : { service, ns, name }
 }
 
-/** The version of git's protocol that a client asks for; undefined, which is the first, when it asks for none that there is. */
+/**
+ * The version of git's protocol that a client asks for, the highest of those in its list of parameters;
+ * undefined, which is the first, when it asks for none that there is.
+ */
 export const protocolOf = (asked: string | undefined) =>
-  asked !== undefined && /^version=[012]$/.test(asked) ? asked : undefined
+  asked
+    ?.split(":")
+    .filter((parameter) => /^version=[012]$/.test(parameter))
+    .toSorted()
+    .at(-1)
 
 /** The secret of `Authorization`: a token after Bearer, or the password of Basic with any user name. */
 export const secretOf = (authorization: string): string | null => {
@@ -45,6 +53,9 @@ export const secretOf = (authorization: string): string | null => {
 
 /** Scopes are flat, and a session is no credential of git. */
 export const holds = (account: Account, scope: Scope): boolean => account.scopes !== "all" && account.scopes.has(scope)
+
+/** Refs of a push that are named one by one. */
+const maxOthersNamed = 3
 
 export interface RefUpdate {
   readonly ref: string
@@ -70,6 +81,16 @@ export const versionOf = (ref: string): string | null => {
   return version !== undefined && isVersion(version) ? version : null
 }
 
+/** Why other refs than branches and tags are not taken, and how a mirror brings the rest. A mirror may have thousands. */
+const othersRefused = (refs: ReadonlyArray<string>) =>
+  refs.length === 0
+    ? []
+    : [
+        ...refs.slice(0, maxOthersNamed).map((ref) => `${ref} is neither a branch nor a tag.`),
+        ...(refs.length > maxOthersNamed ? [`Nor are ${refs.length - maxOthersNamed} more.`] : []),
+        "Push branches and tags alone: git push <repository> 'refs/heads/*' 'refs/tags/*'"
+      ]
+
 /** The new branches and the new version tags of a push, or why it is refused as a whole. */
 export const judgeUpdates = (
   updates: ReadonlyArray<RefUpdate>
@@ -78,15 +99,15 @@ export const judgeUpdates = (
   readonly branches: ReadonlyArray<string>
   readonly versions: ReadonlyArray<{ readonly version: string; readonly object: string }>
 } => {
-  const problems = updates.flatMap(({ after, before, ref }) => {
+  const fixed = updates.flatMap(({ after, before, ref }) => {
     const version = versionOf(ref)
-    if (version !== null && !isNone(before)) {
-      return [`Version ${version} was submitted: its tag is never ${isNone(after) ? "deleted" : "moved"}.`]
-    }
-    return /^refs\/(?:heads|tags)\//.test(ref) ? [] : [`${ref} is neither a branch nor a tag.`]
+    return version === null || isNone(before)
+      ? []
+      : [`Version ${version} was submitted: its tag is never ${isNone(after) ? "deleted" : "moved"}.`]
   })
+  const others = updates.map(({ ref }) => ref).filter((ref) => !/^refs\/(?:heads|tags)\//.test(ref))
   return {
-    problems,
+    problems: [...fixed, ...othersRefused(others)],
     branches: updates.flatMap(({ after, ref }) => (ref.startsWith("refs/heads/") && !isNone(after) ? [ref] : [])),
     versions: updates.flatMap(({ after, ref }) => {
       const version = versionOf(ref)

@@ -42,6 +42,8 @@ const releasesAtOnce = 2
 const staleMs = 3_600_000
 /** Refs of a push, and withheld commits, of which the person is told. */
 const maxRefsLookedAt = 20
+/** Names of as many branches as one push can delete. */
+const maxBranchesBytes = 4 * 1024 * 1024
 /** Repositories that are known to be there without a look. */
 const maxKnown = 10_000
 
@@ -113,6 +115,8 @@ export class GitRepositories extends Context.Service<
           ["receive.fsckObjects", "true"],
           ["receive.maxInputSize", String(quota)],
           ["receive.denyNonFastForwards", "false"],
+          // HEAD goes on to another branch by itself.
+          ["receive.denyDeleteCurrent", "ignore"],
           ["pack.threads", "1"],
           ["pack.windowMemory", "64m"],
           // Housekeeping is part of the push that makes it necessary: nothing outlives its request.
@@ -163,7 +167,12 @@ export class GitRepositories extends Context.Service<
           )
           if (withheld.length === 0) {
             return {
-              ...gitEnvironment([...gitSettings, ["uploadpack.allowFilter", "true"]]),
+              // A partial clone asks for objects that no ref names, also in the first version of the protocol.
+              ...gitEnvironment([
+                ...gitSettings,
+                ["uploadpack.allowFilter", "true"],
+                ["uploadpack.allowReachableSHA1InWant", "true"]
+              ]),
               ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol })
             }
           }
@@ -313,14 +322,31 @@ export class GitRepositories extends Context.Service<
           return told
         })
 
-        /** A clone checks out what HEAD names: the first branch that is pushed, when it is not main. */
-        const nameHead = Effect.fnUntraced(function* (repository: string, branches: ReadonlyArray<string>) {
+        /**
+         * A clone checks out what HEAD names: main, or else master or the first branch of the first push. When its
+         * branch is deleted, one of the same push again, or the one with the latest commit.
+         */
+        const nameHead = Effect.fnUntraced(function* (
+          repository: string,
+          branches: ReadonlyArray<string>,
+          updates: ReadonlyArray<RefUpdate>
+        ) {
           const own = { ...environment, GIT_DIR: repository }
           const head = yield* words(["symbolic-ref", "HEAD"], own)
-          const [first] = branches
-          if (first === undefined || branches.includes(head)) return
-          const born = yield* Effect.isSuccess(words(["rev-parse", "--verify", "--quiet", head], own))
-          if (!born) yield* words(["symbolic-ref", "HEAD", first], own)
+          if (branches.includes(head)) return
+          const deleted = updates.flatMap(({ after, ref }) => (isNone(after) ? [ref] : []))
+          const isDeleted = deleted.includes(head)
+          if (!isDeleted && branches.length === 0) return
+          if (!isDeleted && (yield* Effect.isSuccess(words(["rev-parse", "--verify", "--quiet", head], own)))) return
+          const latest = ["--format=%(refname)", "--sort=-committerdate", `--count=${deleted.length + 1}`, "refs/heads"]
+          const next =
+            branches.find((ref) => ref === "refs/heads/master") ??
+            branches[0] ??
+            (yield* git(["for-each-ref", ...latest], { environment: own, maxBytes: maxBranchesBytes }))
+              .toString("utf8")
+              .split("\n")
+              .find((ref) => ref !== "" && !deleted.includes(ref))
+          if (next !== undefined) yield* words(["symbolic-ref", "HEAD", next], own)
         })
 
         const review = Effect.fn("GitRepositories.review")(
@@ -354,7 +380,7 @@ export class GitRepositories extends Context.Service<
                 `${namespace}/${name}@${release.version} is submitted; its scan: ${settings["service.baseUrl"]}/api/v1/agents/${namespace}/${name}/versions/${release.version}`
               )
             }
-            yield* Effect.orDie(nameHead(repository, branches))
+            yield* Effect.orDie(nameHead(repository, branches, updates))
             return told
           },
           (effect, { updates }) => {
