@@ -51,6 +51,10 @@ export const AgentName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0
   Schema.annotate({ description: "Name of an agent within its namespace", examples: ["meeting-notes"] })
 )
 
+export const AgentPath = Schema.String.check(Schema.isPattern(/^[a-z0-9-]{1,39}\/[a-z0-9-]{1,64}$/u)).pipe(
+  Schema.annotate({ description: "ns/name", examples: ["acme/meeting-notes"] })
+)
+
 export const TeamName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u)).pipe(
   Schema.annotate({ description: "Name of a team within its organization", examples: ["billing"] })
 )

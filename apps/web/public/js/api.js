@@ -7,6 +7,7 @@ export class Problem extends Error {
   constructor(status, body, retryAfter) {
     super(body.detail ?? body.title ?? `The registry answered ${status}`)
     this.status = status
+    this.detail = body.detail
     this.title = body.title ?? "That did not work"
     this.slug = String(body.type ?? "").replace("/problems/", "")
     this.errors = body.errors ?? []
@@ -48,6 +49,8 @@ export const post = (path, body, headers) => {
   const options = json(body)
   return send("POST", path, { ...options, headers: { ...options.headers, ...headers } })
 }
+export const put = (path, body) => send("PUT", path, json(body))
+export const patch = (path, body) => send("PATCH", path, json(body))
 export const remove = (path) => send("DELETE", path)
 
 /** Sends a file as the body; the browser streams it. */
@@ -73,6 +76,7 @@ export const whoAmI = async () => {
 export const words = (problem) => {
   if (!(problem instanceof Problem)) return "Something went wrong on this page."
   if (problem.status === 429) return `Too many requests. Try again in ${problem.retryAfter ?? "a few"} seconds.`
-  if (problem.status === 404) return "There is nothing here, or it is not for you to see."
+  if (problem.status === 404 && problem.detail === undefined)
+    return "There is nothing here, or it is not for you to see."
   return problem.message
 }

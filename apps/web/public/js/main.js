@@ -1,14 +1,18 @@
 /** The shell: who is signed in, where one is, and the page that belongs there. */
-import { get, post, whoAmI } from "./api.js"
+import { get, post, Problem, whoAmI } from "./api.js"
 import { announce, h, problemBox, signInLinks } from "./dom.js"
+import { advisoriesPage, advisoryPage } from "./pages/advisories.js"
 import { agentPage } from "./pages/agent.js"
 import { agentsPage } from "./pages/agents.js"
 import { creditsPage } from "./pages/credits.js"
 import { homePage } from "./pages/home.js"
 import { keysPage } from "./pages/keys.js"
+import { minePage } from "./pages/mine.js"
+import { reportPage } from "./pages/report.js"
 import { reviewPage, reviewsPage } from "./pages/review.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
+import { settingsPage } from "./pages/settings.js"
 import { tokensPage } from "./pages/tokens.js"
 import { verifyEmailPage } from "./pages/verify-email.js"
 
@@ -19,6 +23,11 @@ const routes = [
   { pattern: /^\/$/, page: homePage, title: "Home" },
   { pattern: /^\/agents$/, page: agentsPage, title: "Agents", nav: "/agents" },
   { pattern: /^\/agents\/([^/]+)\/([^/]+)$/, page: agentPage, title: "Agent" },
+  { pattern: /^\/agents\/([^/]+)\/([^/]+)\/settings$/, page: settingsPage, title: "Settings", signedIn: true },
+  { pattern: /^\/agents\/([^/]+)\/([^/]+)\/report$/, page: reportPage, title: "Report abuse", signedIn: true },
+  { pattern: /^\/mine$/, page: minePage, title: "My agents", nav: "/mine", signedIn: true },
+  { pattern: /^\/advisories$/, page: advisoriesPage, title: "Advisories" },
+  { pattern: /^\/advisories\/([^/]+)$/, page: advisoryPage, title: "Advisory" },
   { pattern: /^\/runs$/, page: runsPage, title: "My runs", nav: "/runs", signedIn: true },
   { pattern: /^\/runs\/([^/]+)$/, page: runPage, title: "Run", signedIn: true },
   { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
@@ -88,7 +97,6 @@ const show = async (moved) => {
   showShell(path)
   const [place] = path.split("?", 1)
   const route = routes.find(({ pattern }) => pattern.test(place))
-  const names = route?.pattern.exec(place)?.slice(1) ?? []
   document.title = `${route?.title ?? "Not found"} · QuickAgents`
   main.setAttribute("aria-busy", "true")
   let content
@@ -105,9 +113,11 @@ const show = async (moved) => {
         if (mine === turn) leave = stop
         else stop()
       }
+      const names = route.pattern.exec(place).slice(1).map(decodeURIComponent)
       content = await route.page({ ...state, names, onLeave })
     }
   } catch (problem) {
+    if (!(problem instanceof Problem)) console.error(problem)
     content = [h("h1", null, problem.status === 404 ? "Not found" : route.title), problemBox(problem)]
   }
   if (mine !== turn) return

@@ -1,8 +1,12 @@
 import { get, path, post } from "../api.js"
-import { announce, badge, facts, field, h, problemBox, size, table, time, tone } from "../dom.js"
+import { disputeForm } from "../dispute.js"
+import { announce, badge, choice, facts, h, refresh, size, table, time, tone } from "../dom.js"
+import { form } from "../form.js"
 import { findingList } from "../findings.js"
+import { queryOf } from "../listing.js"
 import { listen } from "../live.js"
 import { runForm } from "../run-form.js"
+import { administers, namespacesOf, roleIn } from "../standing.js"
 
 const capabilityLines = (capabilities) => {
   if (capabilities === null) return []
@@ -47,39 +51,12 @@ const scanOf = (version, onLeave) => {
       },
       () => {
         announce("The scan has ended")
-        dispatchEvent(new HashChangeEvent("hashchange"))
+        refresh()
       }
     )
     onLeave(stop)
   }
   return list
-}
-
-/** What an owner says against a hold; a reviewer reads it. */
-const disputeForm = ({ name, namespace, version }) => {
-  const reason = h("textarea", { required: true, maxlength: 2000 })
-  const outcome = h("div", null)
-  return h(
-    "form",
-    {
-      class: "card",
-      onsubmit: async (event) => {
-        event.preventDefault()
-        try {
-          const address = path("/api/v1/agents", namespace, name, "versions", version, "dispute")
-          const { dueAt } = await post(address, { reason: reason.value })
-          event.target.replaceChildren(
-            h("p", { role: "status" }, "A reviewer will read it. A decision is due ", time(dueAt), ".")
-          )
-        } catch (problem) {
-          outcome.replaceChildren(problemBox(problem))
-        }
-      }
-    },
-    field("Why it should not be held", reason),
-    h("button", { type: "submit" }, "Dispute the hold"),
-    outcome
-  )
 }
 
 /** Told only to those who publish the agent, who may object. */
@@ -112,10 +89,17 @@ const advisoriesOf = (advisories) =>
               "li",
               { class: "card" },
               h("h3", null, badge(severity), ` ${summary}`),
-              h("p", { class: "soft" }, id, state === "published" ? "" : [" ", badge(state)]),
+              h(
+                "p",
+                { class: "soft" },
+                h("a", { href: `#/advisories/${id}` }, id),
+                state === "published" ? "" : [" ", badge(state)]
+              ),
               h("p", null, `Affects ${affected}. `, patched === null ? "No fix yet." : `Fixed in ${patched}.`),
               withdrawnReason === null ? undefined : h("p", null, `Withdrawn: ${withdrawnReason}`),
-              details === "" ? undefined : h("details", null, h("summary", null, "Details"), h("pre", null, details))
+              details === ""
+                ? undefined
+                : h("details", null, h("summary", null, "Details"), h("pre", { class: "wrap" }, details))
             )
           )
         )
@@ -136,26 +120,28 @@ const forkOf = ({ forkDetail, forkedFrom, forkState }) => {
   )
 }
 
-const forkButton = (agent, profile) => {
-  const outcome = h("div", null)
-  const fork = async (event) => {
-    event.target.disabled = true
-    try {
-      const made = await post(`${path("/api/v1/agents", agent.namespace, agent.name)}/fork`, {
-        namespace: profile.handle
-      })
-      location.hash = `#/agents/${made.namespace}/${made.name}`
-    } catch (problem) {
-      event.target.disabled = false
-      outcome.replaceChildren(problemBox(problem))
-    }
-  }
-  return [h("p", null, h("button", { type: "button", onclick: fork }, `Fork to ${profile.handle}`)), outcome]
-}
+const forkForm = ({ name, namespace }, profile) =>
+  h(
+    "details",
+    null,
+    h("summary", null, "Fork it"),
+    form({
+      at: { "name-taken": "name", "name-held": "name" },
+      fields: [
+        { name: "namespace", label: "To", control: choice(namespacesOf(profile)) },
+        { name: "name", label: "Name there", control: h("input", { required: true, value: name, spellcheck: "false" }) }
+      ],
+      submit: "Fork",
+      send: async (values) => {
+        const made = await post(`${path("/api/v1/agents", namespace, name)}/fork`, values)
+        location.hash = path("/agents", made.namespace, made.name)
+      }
+    })
+  )
 
 /** One agent: its versions, the scan of the chosen one, and the form that runs it. */
 export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) => {
-  const query = new URLSearchParams(location.hash.split("?")[1] ?? "")
+  const query = queryOf()
   const [agent, { items, total }, { items: advisories }] = await Promise.all([
     get(path("/api/v1/agents", ns, name)),
     get(`${path("/api/v1/agents", ns, name, "versions")}?limit=50`),
@@ -174,9 +160,26 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
     h("p", { class: "lead" }, agent.description),
     agent.visibility === "private" ? h("p", null, badge("private")) : undefined,
     forkOf(agent),
-    profile === null || agent.latestVersion === null || agent.namespace === profile.handle
+    profile === null
       ? undefined
-      : forkButton(agent, profile),
+      : h(
+          "p",
+          { class: "row" },
+          // Who was granted the agent sees what its gate found, and may manage it.
+          administers(profile, ns) || version?.holding !== undefined
+            ? h("a", { href: `#${path("/agents", ns, name, "settings")}` }, "Settings")
+            : undefined,
+          roleIn(profile, ns) === undefined
+            ? h(
+                "a",
+                {
+                  href: `#${path("/agents", ns, name, "report")}${version === undefined ? "" : `?${new URLSearchParams({ version: version.version })}`}`
+                },
+                "Report abuse"
+              )
+            : undefined
+        ),
+    profile === null || agent.latestVersion === null ? undefined : forkForm(agent, profile),
     version === undefined
       ? h("p", { class: "soft" }, "No version yet.")
       : [
@@ -235,6 +238,15 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
           holdingOf(version, profile),
           h("h3", null, "Scan"),
           scanOf(version, onLeave),
+          h(
+            "p",
+            null,
+            h(
+              "a",
+              { href: `#${path("/agents", ns, name, "versions", version.version)}` },
+              "Scan report, attestation and log proof"
+            )
+          ),
           version.status !== "published" || !runs
             ? undefined
             : [

@@ -83,7 +83,7 @@ const decisionForm = (address, { kind }, onDecided) => {
 
 /** One version that waits: what was found in it, what its owner says, and the decision. */
 export const reviewPage = async ({ names, profile }) => {
-  const [namespace, name, version] = names.map(decodeURIComponent)
+  const [namespace, name, version] = names
   const address = path("/api/v1/review", namespace, name, version)
   const body = h("div", null)
   const show = (entry) => {
