@@ -78,5 +78,6 @@ export const words = (problem) => {
   if (problem.status === 429) return `Too many requests. Try again in ${problem.retryAfter ?? "a few"} seconds.`
   if (problem.status === 404 && problem.detail === undefined)
     return "There is nothing here, or it is not for you to see."
+  if (problem.status === 403 && problem.detail === undefined) return "Your account may not see or change this."
   return problem.message
 }

@@ -4,15 +4,19 @@ import { announce, h, problemBox, signInLinks } from "./dom.js"
 import { advisoriesPage, advisoryPage } from "./pages/advisories.js"
 import { agentPage } from "./pages/agent.js"
 import { agentsPage } from "./pages/agents.js"
+import { orgAuditPage } from "./pages/audit.js"
 import { creditsPage } from "./pages/credits.js"
 import { homePage } from "./pages/home.js"
 import { keysPage } from "./pages/keys.js"
 import { minePage } from "./pages/mine.js"
+import { orgPage } from "./pages/org.js"
+import { orgsPage } from "./pages/orgs.js"
 import { reportPage } from "./pages/report.js"
 import { reviewPage, reviewsPage } from "./pages/review.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
 import { settingsPage } from "./pages/settings.js"
+import { teamPage } from "./pages/team.js"
 import { tokensPage } from "./pages/tokens.js"
 import { verifyEmailPage } from "./pages/verify-email.js"
 
@@ -30,6 +34,11 @@ const routes = [
   { pattern: /^\/advisories\/([^/]+)$/, page: advisoryPage, title: "Advisory" },
   { pattern: /^\/runs$/, page: runsPage, title: "My runs", nav: "/runs", signedIn: true },
   { pattern: /^\/runs\/([^/]+)$/, page: runPage, title: "Run", signedIn: true },
+  { pattern: /^\/orgs$/, page: orgsPage, title: "Organizations", nav: "/orgs", signedIn: true },
+  { pattern: /^\/orgs\/([^/]+)$/, page: orgPage, title: "Organization", signedIn: true },
+  { pattern: /^\/orgs\/([^/]+)\/audit$/, page: orgAuditPage, title: "Audit log", signedIn: true },
+  { pattern: /^\/orgs\/([^/]+)\/credits$/, page: creditsPage, title: "Credits", signedIn: true },
+  { pattern: /^\/orgs\/([^/]+)\/teams\/([^/]+)$/, page: teamPage, title: "Team", signedIn: true },
   { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
   { pattern: /^\/review$/, page: reviewsPage, title: "Review", nav: "/review", signedIn: true, staff: true },
   { pattern: /^\/review\/([^/]+)\/([^/]+)\/([^/]+)$/, page: reviewPage, title: "Review", signedIn: true },
@@ -46,6 +55,11 @@ const signOut = async () => {
   } finally {
     location.assign("/")
   }
+}
+
+/** After a change of what the account is. */
+const reload = async () => {
+  state.profile = await whoAmI()
 }
 
 /** Where one comes back to after a sign-in. The token of a mail stays in the browser. */
@@ -114,7 +128,7 @@ const show = async (moved) => {
         else stop()
       }
       const names = route.pattern.exec(place).slice(1).map(decodeURIComponent)
-      content = await route.page({ ...state, names, onLeave })
+      content = await route.page({ ...state, names, onLeave, reload })
     }
   } catch (problem) {
     if (!(problem instanceof Problem)) console.error(problem)
