@@ -33,13 +33,16 @@ export const turns = ({ limit, offset, total }, key = "offset") => {
   )
 }
 
+/** The page whose offset the address holds as `key`. */
+export const pageOf = ({ address, key = "offset", limit = 50, query = {} }) =>
+  get(`${address}?${new URLSearchParams({ ...query, limit: String(limit), offset: queryOf().get(key) ?? "0" })}`)
+
 /** A table of one page. */
-export const listing = async ({ address, caption, empty, heads, key = "offset", limit = 50, query = {}, rowOf }) => {
-  const asked = new URLSearchParams({ ...query, limit: String(limit), offset: queryOf().get(key) ?? "0" })
-  const page = await get(`${address}?${asked}`)
+export const listing = async ({ caption, empty, heads, rowOf, ...which }) => {
+  const page = await pageOf(which)
   return [
     page.items.length === 0 ? h("p", { class: "soft" }, empty) : table(caption, heads, page.items.map(rowOf)),
-    turns(page, key)
+    turns(page, which.key)
   ]
 }
 

@@ -4,7 +4,7 @@ import { announce, h, problemBox, signInLinks } from "./dom.js"
 import { advisoriesPage, advisoryPage } from "./pages/advisories.js"
 import { agentPage } from "./pages/agent.js"
 import { agentsPage } from "./pages/agents.js"
-import { orgAuditPage } from "./pages/audit.js"
+import { orgAuditPage, platformAuditPage } from "./pages/audit.js"
 import { creditsPage } from "./pages/credits.js"
 import { homePage } from "./pages/home.js"
 import { keysPage } from "./pages/keys.js"
@@ -12,13 +12,17 @@ import { minePage } from "./pages/mine.js"
 import { orgPage } from "./pages/org.js"
 import { orgsPage } from "./pages/orgs.js"
 import { reportPage } from "./pages/report.js"
+import { reportsPage } from "./pages/reports.js"
 import { reviewPage, reviewsPage } from "./pages/review.js"
+import { rulesetsPage } from "./pages/rulesets.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
 import { settingsPage } from "./pages/settings.js"
+import { staffOrgsPage, staffPage } from "./pages/staff.js"
 import { teamPage } from "./pages/team.js"
 import { tokensPage } from "./pages/tokens.js"
 import { verifyEmailPage } from "./pages/verify-email.js"
+import { versionPage } from "./pages/version.js"
 
 const main = document.getElementById("main")
 
@@ -29,6 +33,7 @@ const routes = [
   { pattern: /^\/agents\/([^/]+)\/([^/]+)$/, page: agentPage, title: "Agent" },
   { pattern: /^\/agents\/([^/]+)\/([^/]+)\/settings$/, page: settingsPage, title: "Settings", signedIn: true },
   { pattern: /^\/agents\/([^/]+)\/([^/]+)\/report$/, page: reportPage, title: "Report abuse", signedIn: true },
+  { pattern: /^\/agents\/([^/]+)\/([^/]+)\/versions\/([^/]+)$/, page: versionPage, title: "Version" },
   { pattern: /^\/mine$/, page: minePage, title: "My agents", nav: "/mine", signedIn: true },
   { pattern: /^\/advisories$/, page: advisoriesPage, title: "Advisories" },
   { pattern: /^\/advisories\/([^/]+)$/, page: advisoryPage, title: "Advisory" },
@@ -42,12 +47,17 @@ const routes = [
   { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
   { pattern: /^\/review$/, page: reviewsPage, title: "Review", nav: "/review", signedIn: true, staff: true },
   { pattern: /^\/review\/([^/]+)\/([^/]+)\/([^/]+)$/, page: reviewPage, title: "Review", signedIn: true },
+  { pattern: /^\/staff$/, page: staffPage, title: "Staff", nav: "/staff", signedIn: true, staff: true },
+  { pattern: /^\/staff\/reports$/, page: reportsPage, title: "Reports of abuse", signedIn: true },
+  { pattern: /^\/staff\/rulesets$/, page: rulesetsPage, title: "Ruleset releases", signedIn: true },
+  { pattern: /^\/staff\/orgs$/, page: staffOrgsPage, title: "Organizations", signedIn: true },
+  { pattern: /^\/staff\/audit$/, page: platformAuditPage, title: "Audit log", signedIn: true },
   { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true },
   { pattern: /^\/keys$/, page: keysPage, title: "SSH keys", signedIn: true },
   { pattern: /^\/verify-email$/, page: verifyEmailPage, title: "Verify your address" }
 ]
 
-const state = { profile: null, providers: [], runs: false }
+const state = { profile: null, providers: [], runs: false, service: "" }
 
 const signOut = async () => {
   try {
@@ -148,6 +158,7 @@ const start = async () => {
     const [meta, profile] = await Promise.all([get("/api/v1/meta"), whoAmI()])
     state.profile = profile
     state.providers = meta.signInProviders
+    state.service = meta.service
     state.runs = meta.extensions.includes("runs")
     document.getElementById("service").textContent = `${meta.service} ${meta.version}`
   } catch (problem) {

@@ -1,10 +1,11 @@
 import { get, path, post } from "../api.js"
 import { disputeForm } from "../dispute.js"
-import { announce, badge, choice, facts, h, refresh, size, table, time, tone } from "../dom.js"
+import { announce, badge, choice, facts, h, refresh, table, time, tone } from "../dom.js"
 import { form } from "../form.js"
 import { findingList } from "../findings.js"
 import { queryOf } from "../listing.js"
 import { listen } from "../live.js"
+import { releaseFacts } from "../release.js"
 import { runForm } from "../run-form.js"
 import { administers, namespacesOf, roleIn } from "../standing.js"
 
@@ -126,7 +127,7 @@ const forkForm = ({ name, namespace }, profile) =>
     null,
     h("summary", null, "Fork it"),
     form({
-      at: { "name-taken": "name", "name-held": "name" },
+      at: { "name-taken": "name", "name-held": "name", "fork-source": "name" },
       fields: [
         { name: "namespace", label: "To", control: choice(namespacesOf(profile)) },
         { name: "name", label: "Name there", control: h("input", { required: true, value: name, spellcheck: "false" }) }
@@ -186,46 +187,16 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
           h("h2", null, `Version ${version.version} `, badge(version.status)),
           version.warnings.map((warning) => h("p", { class: "note", role: "status" }, warning)),
           facts([
-            ["Released as", version.ref === `${ns}/${name}@${version.version}` ? undefined : version.ref],
             [
               "Install",
               version.status === "published"
                 ? h("code", { class: "break" }, `quickagent install ${version.ref}`)
                 : undefined
             ],
-            ["Submitted", [time(version.createdAt), ` by ${version.submittedBy}`]],
-            [
-              "Verdict",
-              version.verdict === undefined
-                ? undefined
-                : [badge(version.verdict), version.signed ? " signed" : " not signed"]
-            ],
             ["Modes", version.modes.join(", ")],
             ...capabilityLines(version.capabilities),
             ["Secrets", version.manifest?.secrets?.map((secret) => secret.name).join(", ")],
-            [
-              "Source",
-              version.source.commit === null
-                ? "uploaded"
-                : [
-                    "commit ",
-                    h("code", { class: "break" }, version.source.commit),
-                    " of ",
-                    h("code", { class: "break" }, new URL(version.source.url, location.origin).href)
-                  ]
-            ],
-            [
-              "Archive",
-              [
-                h(
-                  "a",
-                  { href: version.archive.href, download: `${name}-${version.version}.tar.gz` },
-                  size(version.archive.bytes)
-                ),
-                " ",
-                h("code", { class: "break" }, version.archive.digest)
-              ]
-            ]
+            ...releaseFacts(version)
           ]),
           version.advisories === undefined
             ? undefined

@@ -3,6 +3,9 @@ import { h, time } from "../dom.js"
 import { given } from "../form.js"
 import { endless, filters, queryOf } from "../listing.js"
 
+const textOf = (value) =>
+  Array.isArray(value) ? value.join(", ") : typeof value === "string" ? value : JSON.stringify(value)
+
 const rowOf =
   (platform) =>
   ({ action, actor, at, detail, ip, org, target }) =>
@@ -17,14 +20,12 @@ const rowOf =
         actor.handle ?? `${actor.type} ${actor.id}`,
         ip === null ? "" : h("span", { class: "soft" }, ` ${ip}`)
       ),
-      h("td", { class: "break" }, target),
+      h("td", null, target),
       platform ? h("td", null, org ?? "") : undefined,
       h(
         "td",
         { class: "break" },
-        Object.entries(detail).map(([name, value]) =>
-          h("div", null, `${name}: `, h("code", null, typeof value === "string" ? value : JSON.stringify(value)))
-        )
+        Object.entries(detail).map(([name, value]) => h("div", null, `${name}: `, h("code", null, textOf(value))))
       )
     )
 

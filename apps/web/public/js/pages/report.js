@@ -3,7 +3,7 @@ import { choice, h } from "../dom.js"
 import { form, given } from "../form.js"
 import { queryOf } from "../listing.js"
 
-const categories = {
+export const categories = {
   malware: "Malware",
   "data-theft": "It takes data away",
   deception: "It deceives who uses it",

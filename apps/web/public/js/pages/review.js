@@ -1,5 +1,7 @@
 import { get, path, post, remove } from "../api.js"
-import { announce, badge, facts, field, h, problemBox, size, table, time } from "../dom.js"
+import { announce, badge, choice, facts, field, h, problemBox, size, time } from "../dom.js"
+import { given } from "../form.js"
+import { filters, listing, queryOf } from "../listing.js"
 import { findingList } from "../findings.js"
 
 const kinds = {
@@ -10,40 +12,56 @@ const kinds = {
 
 const due = ({ dueAt, overdue }) => [overdue ? badge("overdue") : undefined, " ", time(dueAt)]
 
+const entryRow = ({ name, namespace, review, version }) =>
+  h(
+    "tr",
+    null,
+    h(
+      "th",
+      { scope: "row" },
+      h("a", { href: `#${path("/review", namespace, name, version)}` }, `${namespace}/${name}@${version}`)
+    ),
+    h("td", null, badge(review.severity)),
+    h(
+      "td",
+      null,
+      kinds[review.kind],
+      review.dispute === null ? "" : ", disputed",
+      review.firstApproval === null ? "" : ", approved once"
+    ),
+    h("td", null, due(review)),
+    h("td", null, review.claim === null ? "" : review.claim.by)
+  )
+
 /** What waits for a decision, what is due first before the rest. */
 export const reviewsPage = async () => {
-  const { items, total } = await get("/api/v1/review/?limit=100")
+  const query = queryOf()
+  const asked = (name) => query.get(name) ?? ""
+  const filter = given({ kind: asked("kind"), disputed: asked("disputed"), claim: asked("claim") })
   return [
     h("h1", null, "Review"),
     h("p", { class: "lead" }, "Versions that wait for a person's decision."),
-    items.length === 0
-      ? h("p", { class: "soft" }, "Nothing waits.")
-      : table(
-          "Versions that wait",
-          ["Version", "Severity", "Why", "Due", "Claimed"],
-          items.map(({ name, namespace, review, version }) =>
-            h(
-              "tr",
-              null,
-              h(
-                "th",
-                { scope: "row" },
-                h("a", { href: `#${path("/review", namespace, name, version)}` }, `${namespace}/${name}@${version}`)
-              ),
-              h("td", null, badge(review.severity)),
-              h(
-                "td",
-                null,
-                kinds[review.kind],
-                review.dispute === null ? "" : ", disputed",
-                review.firstApproval === null ? "" : ", approved once"
-              ),
-              h("td", null, due(review)),
-              h("td", null, review.claim === null ? "" : review.claim.by)
-            )
-          )
-        ),
-    total > items.length ? h("p", { class: "soft" }, `The first ${items.length} of ${total}.`) : undefined
+    filters([
+      { name: "kind", label: "Why", control: choice({ "": "any", ...kinds }, asked("kind")) },
+      {
+        name: "disputed",
+        label: "Dispute",
+        control: choice({ "": "any", true: "disputed", false: "not disputed" }, asked("disputed"))
+      },
+      {
+        name: "claim",
+        label: "Claimed",
+        control: choice({ "": "any", mine: "by me", free: "by nobody" }, asked("claim"))
+      }
+    ]),
+    await listing({
+      address: "/api/v1/review/",
+      caption: "Versions that wait",
+      empty: "Nothing waits.",
+      heads: ["Version", "Severity", "Why", "Due", "Claimed"],
+      query: filter,
+      rowOf: entryRow
+    })
   ]
 }
 
