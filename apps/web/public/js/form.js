@@ -21,22 +21,25 @@ const blame = (control, message) => {
 
 /** A refusal: at the fields that it names, and the rest of it in `outcome`. */
 const refuse = (problem, fields, at, outcome) => {
+  const errors = problem.errors ?? []
   const named = (pointer) => fields.find(({ name }) => name === pointer.split("/")[1])
   const whole = problem instanceof Problem ? fields.find(({ name }) => name === at[problem.slug]) : undefined
   const told = [
-    ...(problem.errors ?? []).flatMap(({ message, pointer }) =>
-      named(pointer) === undefined ? [] : [[named(pointer).control, message]]
-    ),
-    ...(whole === undefined ? [] : [[whole.control, words(problem)]])
-  ]
-  for (const [control, message] of told) blame(control, message)
-  const rest = (problem.errors ?? []).filter(({ pointer }) => named(pointer) === undefined)
+    ...errors.map(({ message, pointer }) => [named(pointer), message]),
+    ...(whole === undefined ? [] : [[whole, words(problem)]])
+  ].filter(([which]) => which !== undefined)
+  for (const [{ control }, message] of told) blame(control, message)
+  const rest = errors.filter(({ pointer }) => named(pointer) === undefined)
   outcome.replaceChildren(
     told.length === 0 || rest.length > 0
       ? problemBox(problem, rest)
-      : h("p", { class: "error", role: "alert" }, "Nothing was changed: see the field that is marked.")
+      : h(
+          "p",
+          { class: "error", role: "alert" },
+          `Nothing was changed. See: ${[...new Set(told.map(([{ label }]) => label))].join(", ")}`
+        )
   )
-  told[0]?.[0].focus()
+  told[0]?.[0].control.focus()
 }
 
 /**

@@ -1,9 +1,9 @@
 import { get, path, post } from "../api.js"
 import { disputeForm } from "../dispute.js"
-import { announce, badge, choice, facts, h, refresh, table, time, tone } from "../dom.js"
+import { announce, badge, choice, facts, h, refresh, size, table, time, tone } from "../dom.js"
 import { form } from "../form.js"
 import { findingList } from "../findings.js"
-import { queryOf } from "../listing.js"
+import { pageOf, queryOf, turns } from "../listing.js"
 import { listen } from "../live.js"
 import { releaseFacts } from "../release.js"
 import { runForm } from "../run-form.js"
@@ -107,7 +107,7 @@ const advisoriesOf = (advisories) =>
       ]
 
 /** Where a fork comes from, and how far its copy is. */
-const forkOf = ({ forkDetail, forkedFrom, forkState }) => {
+const forkOf = ({ forkArchive, forkDetail, forkedFrom, forkState, name: own }) => {
   if (forkedFrom === null) return undefined
   const { available, name, namespace, version } = forkedFrom
   const source = name === null ? "an agent that you may not read" : `${namespace}/${name}@${version}`
@@ -117,7 +117,11 @@ const forkOf = ({ forkDetail, forkedFrom, forkState }) => {
     "Fork of ",
     available ? h("a", { href: `#/agents/${namespace}/${name}` }, source) : source,
     available || name === null ? " " : ", which is gone ",
-    forkState === "ready" ? undefined : [badge(forkState), " ", forkDetail ?? ""]
+    forkState === "ready" ? undefined : [badge(forkState), " "],
+    forkDetail === null ? undefined : h("span", { class: "soft" }, `(${forkDetail}) `),
+    forkArchive === null
+      ? undefined
+      : h("a", { href: forkArchive.href, download: `${own}.tar.gz` }, `Its files, ${size(forkArchive.bytes)}`)
   )
 }
 
@@ -143,9 +147,10 @@ const forkForm = ({ name, namespace }, profile) =>
 /** One agent: its versions, the scan of the chosen one, and the form that runs it. */
 export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) => {
   const query = queryOf()
-  const [agent, { items, total }, { items: advisories }] = await Promise.all([
+  const address = path("/api/v1/agents", ns, name, "versions")
+  const [agent, versions, { items: advisories }] = await Promise.all([
     get(path("/api/v1/agents", ns, name)),
-    get(`${path("/api/v1/agents", ns, name, "versions")}?limit=50`),
+    pageOf({ address }),
     get(`/api/v1/advisories?${new URLSearchParams({ namespace: ns, name, limit: "100" })}`)
   ])
   // It was transferred: the address says where it is now.
@@ -154,8 +159,11 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
     return []
   }
   document.title = `${ns}/${name} · QuickAgents`
+  const { items } = versions
   const wanted = query.get("version") ?? agent.latestVersion ?? items[0]?.version
-  const version = items.find((one) => one.version === wanted)
+  const version =
+    items.find((one) => one.version === wanted) ??
+    (wanted === undefined ? undefined : await get(`${address}/${encodeURIComponent(wanted)}`))
   return [
     h("h1", null, `${ns}/${name}`),
     h("p", { class: "lead" }, agent.description),
@@ -254,6 +262,6 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
             )
           )
         ),
-    total > items.length ? h("p", { class: "soft" }, `The newest ${items.length} of ${total}.`) : undefined
+    turns(versions)
   ]
 }

@@ -1,6 +1,6 @@
 import { get, path, post, remove } from "../api.js"
-import { announce, badge, choice, facts, field, h, problemBox, size, time } from "../dom.js"
-import { given } from "../form.js"
+import { announce, badge, choice, facts, h, problemBox, size, time } from "../dom.js"
+import { form, given } from "../form.js"
 import { filters, listing, queryOf } from "../listing.js"
 import { findingList } from "../findings.js"
 
@@ -70,34 +70,24 @@ const decisions = (kind) =>
     ? { publish: "Let it stand", quarantine: "Quarantine", block: "Block for good" }
     : { publish: "Publish", block: "Block for good" }
 
-const decisionForm = (address, { kind }, onDecided) => {
-  const choice = h(
-    "select",
-    { required: true },
-    h("option", { value: "" }, "Choose…"),
-    Object.entries(decisions(kind)).map(([value, text]) => h("option", { value }, text))
-  )
-  const reason = h("textarea", { required: true, maxlength: 2000 })
-  const outcome = h("div", null)
-  return h(
-    "form",
-    {
-      class: "card",
-      onsubmit: async (event) => {
-        event.preventDefault()
-        try {
-          onDecided(await post(address, { decision: choice.value, reason: reason.value }))
-        } catch (problem) {
-          outcome.replaceChildren(problemBox(problem))
-        }
+const decisionForm = (address, { kind }, onDecided) =>
+  form({
+    fields: [
+      {
+        name: "decision",
+        label: "Decision",
+        control: choice({ "": "Choose…", ...decisions(kind) }, "", { required: true })
+      },
+      {
+        name: "reason",
+        label: "Reason",
+        control: h("textarea", { required: true, maxlength: 2000 }),
+        hint: "Kept in the audit log, which the owner of the agent reads too"
       }
-    },
-    field("Decision", choice),
-    field("Reason", reason, "Kept in the audit log, which the owner of the agent reads too"),
-    h("button", { type: "submit" }, "Decide"),
-    outcome
-  )
-}
+    ],
+    submit: "Decide",
+    send: async (values) => onDecided(await post(address, values))
+  })
 
 /** One version that waits: what was found in it, what its owner says, and the decision. */
 export const reviewPage = async ({ names, profile }) => {

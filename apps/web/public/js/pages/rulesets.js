@@ -9,7 +9,9 @@ const isUnderWay = ({ state }) => state === "listing" || state === "rescanning"
 
 const changeLine = (name, rules) => [
   name,
-  rules.length === 0 ? undefined : [`${rules.length}: `, h("span", { class: "break" }, rules.join(", "))]
+  rules.length === 0
+    ? undefined
+    : h("details", null, h("summary", null, rules.length === 1 ? "1 rule" : `${rules.length} rules`), rules.join(", "))
 ]
 
 const releaseCard = (release) => {
