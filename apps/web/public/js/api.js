@@ -57,8 +57,11 @@ export const remove = (path) => send("DELETE", path)
 export const upload = (path, file) =>
   send("POST", path, { body: file, headers: { "content-type": "application/octet-stream" } })
 
-/** Path of names, each escaped. */
-export const path = (...names) => names.map((name, index) => (index === 0 ? name : encodeURIComponent(name))).join("/")
+/** Path of names, each escaped. Two dots would lead a browser to another path than was meant. */
+export const path = (place, ...names) => {
+  if (names.some((name) => name === "." || name === "..")) throw new Problem(404, { title: "Not found" })
+  return [place, ...names.map(encodeURIComponent)].join("/")
+}
 
 /** The signed-in account, or null. */
 export const whoAmI = async () => {

@@ -77,9 +77,9 @@ export const badge = (state) => h("span", { class: `badge ${tone(state)}` }, sta
 
 /** Its cells know the heads of their columns: on a phone they stand below each other. */
 export const labelled = (row, heads) => {
-  row.role = "row"
+  row.setAttribute("role", "row")
   for (const [index, cell] of [...row.children].entries()) {
-    cell.role = cell.tagName === "TH" ? "rowheader" : "cell"
+    cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell")
     if (index > 0) cell.dataset.label = heads[index].text ?? heads[index]
   }
   return row

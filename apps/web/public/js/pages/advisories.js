@@ -6,7 +6,7 @@ import { filters, listing, queryOf } from "../listing.js"
 const severities = { critical: "critical", high: "high", medium: "medium", low: "low", info: "info" }
 
 /** What an advisory says; of one that is changed, what it says now. */
-export const advisoryFields = (advisory = {}) => [
+const advisoryFields = (advisory = {}) => [
   { name: "severity", label: "Severity", control: choice(severities, advisory.severity ?? "high") },
   {
     name: "affected",
@@ -30,6 +30,22 @@ export const advisoryFields = (advisory = {}) => [
     control: h("textarea", { maxlength: 20_000 }, advisory.details ?? "")
   }
 ]
+
+/** Of the agent at `address`; `onDrafted` gets the advisory's id. */
+export const draftForm = (address, onDrafted) =>
+  h(
+    "details",
+    null,
+    h("summary", null, "Draft an advisory"),
+    form({
+      fields: advisoryFields(),
+      submit: "Save the draft",
+      send: async (values) => {
+        const { id } = await post(`${address}/advisories`, given(values))
+        await onDrafted(id)
+      }
+    })
+  )
 
 export const advisoryRow = ({ affected, id, name, namespace, severity, state, summary }) =>
   h(

@@ -174,8 +174,8 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
       : h(
           "p",
           { class: "row" },
-          // Who was granted the agent sees what its gate found, and may manage it.
-          administers(profile, ns) || version?.holding !== undefined
+          // Who was granted the agent sees what its gate found, as staff does, and may manage it.
+          administers(profile, ns) || (version?.holding !== undefined && !profile.staff)
             ? h("a", { href: `#${path("/agents", ns, name, "settings")}` }, "Settings")
             : undefined,
           roleIn(profile, ns) === undefined

@@ -1,9 +1,9 @@
 import { get, patch, path, post, put, remove } from "../api.js"
 import { badge, choice, h, refresh, table, time } from "../dom.js"
-import { action, confirmation, form, given, part } from "../form.js"
+import { action, confirmation, form, part } from "../form.js"
 import { listing } from "../listing.js"
 import { namespacesOf } from "../standing.js"
-import { advisoryFields, advisoryHeads, advisoryRow } from "./advisories.js"
+import { advisoryHeads, advisoryRow, draftForm } from "./advisories.js"
 
 const visibilities = { public: "Public: everyone reads and runs it", private: "Private: only who is let in" }
 const levels = { read: "read", write: "write: also submit versions", manage: "manage: also settings" }
@@ -157,19 +157,7 @@ const advisories = (address, { name, namespace }) =>
       query: { namespace, name },
       rowOf: advisoryRow
     }),
-    h(
-      "details",
-      null,
-      h("summary", null, "Draft an advisory"),
-      form({
-        fields: advisoryFields(),
-        submit: "Save the draft",
-        send: async (values) => {
-          const { id } = await post(`${address}/advisories`, given(values))
-          await again(`${id} is drafted. The platform's staff publishes it.`)
-        }
-      })
-    )
+    draftForm(address, (id) => again(`${id} is drafted. The platform's staff publishes it.`))
   ])
 
 const transferForm = (address, { name, namespace }, profile) =>

@@ -5,6 +5,7 @@ import { findingList } from "../findings.js"
 import { form } from "../form.js"
 import { releaseFacts } from "../release.js"
 import { roleIn } from "../standing.js"
+import { draftForm } from "./advisories.js"
 
 /** What the registry keeps of it, or the problem that says why there is nothing. */
 const kept = (address) =>
@@ -191,6 +192,11 @@ export const versionPage = async ({ names: [ns, name, wanted], profile, service 
       : undefined,
     profile?.staff === true && version.status in staffDecisions
       ? [h("h2", null, "Decide as staff"), staffForm(version)]
+      : undefined,
+    profile?.staff === true
+      ? draftForm(`/api/v1${agent}`, (id) => {
+          location.hash = `/advisories/${id}`
+        })
       : undefined
   ]
 }
