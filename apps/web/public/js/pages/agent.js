@@ -164,6 +164,15 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
   const version =
     items.find((one) => one.version === wanted) ??
     (wanted === undefined ? undefined : await get(`${address}/${encodeURIComponent(wanted)}`))
+  // Who publishes it, and so sees what its gate found, may have been granted more: its grants are there for managers alone.
+  const manages =
+    administers(profile, ns) ||
+    (version?.holding !== undefined &&
+      !profile.staff &&
+      (await get(path("/api/v1/agents", ns, name, "grants")).then(
+        () => true,
+        () => false
+      )))
   return [
     h("h1", null, `${ns}/${name}`),
     h("p", { class: "lead" }, agent.description),
@@ -174,10 +183,7 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
       : h(
           "p",
           { class: "row" },
-          // Who was granted the agent sees what its gate found, as staff does, and may manage it.
-          administers(profile, ns) || (version?.holding !== undefined && !profile.staff)
-            ? h("a", { href: `#${path("/agents", ns, name, "settings")}` }, "Settings")
-            : undefined,
+          manages ? h("a", { href: `#${path("/agents", ns, name, "settings")}` }, "Settings") : undefined,
           roleIn(profile, ns) === undefined
             ? h(
                 "a",
