@@ -7,6 +7,9 @@
  */
 import { Schema } from "effect"
 
+/** What a text must match, in words: a pattern explains nothing to who wrote the text. */
+const like = (pattern: RegExp, expected: string) => Schema.isPattern(pattern, { expected })
+
 const id = <const Prefix extends string>(prefix: Prefix, description: string) =>
   Schema.String.check(Schema.isPattern(new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`, "u"))).pipe(
     Schema.annotate({ description, examples: [`${prefix}_01JD8K2Z4W5X6Y7Z8A9B0C1D2E`] })
@@ -43,22 +46,27 @@ export const Digest = Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}
 export type Digest = typeof Digest.Type
 
 /** Account or organization handle; both share one name space. */
-export const Handle = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])?$/u)).pipe(
-  Schema.annotate({ description: "Handle of an account or organization", examples: ["acme"] })
+export const Handle = Schema.String.check(
+  like(/^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])?$/u, "1 to 39 small letters, digits and hyphens, with no hyphen at an end")
+).pipe(Schema.annotate({ description: "Handle of an account or organization", examples: ["acme"] }))
+
+export const AgentName = Schema.String.check(
+  like(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u, "1 to 64 small letters, digits and hyphens, with no hyphen at an end")
+).pipe(Schema.annotate({ description: "Name of an agent within its namespace", examples: ["meeting-notes"] }))
+
+export const AgentPath = Schema.String.check(like(/^[a-z0-9-]{1,39}\/[a-z0-9-]{1,64}$/u, "an agent as ns/name")).pipe(
+  Schema.annotate({ description: "ns/name", examples: ["acme/meeting-notes"] })
 )
 
-export const AgentName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u)).pipe(
-  Schema.annotate({ description: "Name of an agent within its namespace", examples: ["meeting-notes"] })
-)
-
-export const TeamName = Schema.String.check(Schema.isPattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u)).pipe(
-  Schema.annotate({ description: "Name of a team within its organization", examples: ["billing"] })
-)
+export const TeamName = Schema.String.check(
+  like(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u, "1 to 64 small letters, digits and hyphens, with no hyphen at an end")
+).pipe(Schema.annotate({ description: "Name of a team within its organization", examples: ["billing"] }))
 
 /** Semantic Versioning 2.0.0, without a leading `v`. */
 export const Version = Schema.String.check(
-  Schema.isPattern(
-    /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/u
+  like(
+    /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/u,
+    "a semantic version as 1.2.0"
   ),
   Schema.isMaxLength(128)
 ).pipe(Schema.annotate({ description: "Semantic version", examples: ["1.2.0"] }))

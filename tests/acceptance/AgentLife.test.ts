@@ -288,6 +288,13 @@ describe("the list of a namespace's agents", () => {
     expect(await listed("forks=none&sort=name")).toEqual(["alpha", "beta"])
     expect(await statusOf(lena, "GET", `${agents}?namespace=lena&forks=some`)).toBe(422)
     expect(await names("namespace=lena&sort=name")).toEqual(["beta", "gamma"])
+    await copied(lena, "lena/gamma")
+    expect(await listed("forkOf=acme/ledger")).toEqual(["gamma"])
+    expect(await statusOf(lena, "GET", `${agents}?forkOf=ledger`)).toBe(422)
+    // The name of a source is not told by its forks to who may not read it.
+    await stack.call(ada, "PATCH", `${agents}/acme/ledger`, { visibility: "private" })
+    expect(await listed("forkOf=acme/ledger")).toEqual([])
+    expect(await names("forkOf=acme/ledger")).toEqual(["gamma"])
   })
 })
 

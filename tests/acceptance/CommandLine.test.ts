@@ -275,6 +275,33 @@ describe("the quickagent command", () => {
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("no published version in ^3")])
   })
 
+  it("forks an agent, moves it after a yes, and reports an agent", async () => {
+    await publish(stack, olli, agent("olli/source", "1.0.0"))
+    const reader = machine("forker")
+    await reader.login(await stack.person("rita"))
+    const forked = await sound(reader.quickagent(["fork", "olli/source"]))
+    expect(forked.stdout).toBe("Forked olli/source to rita/source: 1.0.0 was copied\n")
+    const again = await reader.quickagent(["fork", "olli/source"])
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("The name is taken")])
+    const elsewhere = await reader.quickagent(["fork", "olli/source", "--to", "olli"])
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([1, expect.stringContaining("No namespace of yours")])
+    const other = await sound(reader.quickagent(["fork", "olli/source", "--to", "rita/other", "--json"]))
+    expect(JSON.parse(other.stdout)).toMatchObject({ namespace: "rita", name: "other", forkState: "ready" })
+
+    expect((await reader.quickagent(["transfer", "rita/other", "rita/third"])).code).toBe(11)
+    const moved = await sound(reader.quickagent(["transfer", "rita/other", "rita/third", "--yes"]))
+    expect(moved.stdout).toBe("rita/other is rita/third now\n")
+    const refused = await reader.quickagent(["transfer", "rita/third", "olli", "--yes"])
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("No namespace of yours")])
+
+    const report = ["report", "olli/source@1.0.0", "--category", "spam", "--text", "It advertises.", "--json"]
+    const { id } = JSON.parse((await sound(reader.quickagent(report))).stdout)
+    const { items } = await stack.call(stack.staff, "GET", "/api/v1/platform/abuse-reports?namespace=olli")
+    expect(items).toMatchObject([{ id, reporter: "rita", category: "spam", version: "1.0.0", text: "It advertises." }])
+    expect((await reader.quickagent(["report", "olli/source@^1", "--category", "spam", "--text", "x"])).code).toBe(2)
+    expect((await reader.quickagent(["report", "olli/source", "--category", "ugly", "--text", "x"])).code).toBe(2)
+  })
+
   it("refuses a lock file, an archive and an attestation that were tampered with", async () => {
     const reader = machine("tampered")
     await reader.login(await stack.person("rita"))
@@ -379,7 +406,13 @@ describe("the quickagent command", () => {
     const held = await author.quickagent(["publish", "hostile"])
     expect(held.code).toBe(18)
     expect(held.stderr).toContain("olli/hostile@1.0.0 is held for review")
-    expect(held.stderr).toContain("/api/v1/agents/olli/hostile/versions/1.0.0/dispute")
+    expect(held.stderr).toContain("quickagent dispute olli/hostile@1.0.0 --reason")
+    const dispute = ["dispute", "olli/hostile@1.0.0", "--reason", "The script is a test's."]
+    expect((await author.quickagent(["dispute", "olli/hostile", "--reason", "No version."])).code).toBe(2)
+    const disputed = await sound(author.quickagent(dispute))
+    expect(disputed.stdout).toContain("The hold of olli/hostile@1.0.0 is disputed; a decision is due 2")
+    const twice = await author.quickagent(dispute)
+    expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining("The hold is disputed already")])
     expect(held.stderr).toMatch(/S8 fetch-and-run \(high\) in scripts\/setup\.sh:\d/)
 
     write(author.path("project/broken"), {

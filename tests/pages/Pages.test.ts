@@ -30,6 +30,7 @@ const open = async (who: Person | null, path: string, size = { width: 1200, heig
   }
   const page = await context.newPage()
   page.setDefaultTimeout(20_000)
+  page.on("dialog", (dialog) => void dialog.accept())
   page.on("pageerror", (error) => complaints.push(`${path}: ${error.message}`))
   page.on("console", (message) => {
     // A refused request is what some tests are about; what the page says of it is looked at there.
@@ -39,6 +40,17 @@ const open = async (who: Person | null, path: string, size = { width: 1200, heig
   await page.goto(`${stack.urls[0]}/#${path}`)
   await page.locator("main:not([aria-busy]) h1").waitFor()
   return page
+}
+/** To another page without loading the program again. */
+const go = async (page: Page, path: string) => {
+  // The listener comes behind the page's own, which has begun to show the page by then.
+  await page.evaluate(`new Promise((shown) => {
+    const hash = ${JSON.stringify(`#${path}`)}
+    if (location.hash === hash) return shown()
+    addEventListener("hashchange", () => shown(), { once: true })
+    location.hash = hash
+  })`)
+  await page.locator("main:not([aria-busy]) h1").waitFor()
 }
 const close = (page: Page) => page.context().close()
 
@@ -113,7 +125,6 @@ describe.skipIf(executablePath === undefined)("the pages in a browser", () => {
     await page.getByLabel("agent:read").check()
     await page.getByRole("button", { name: "Make a token" }).click()
     await page.getByText("Copy the token now").waitFor()
-    page.once("dialog", (dialog) => void dialog.accept())
     await page.getByRole("button", { name: "Revoke laptop" }).click()
     await page.getByRole("rowheader", { name: "laptop" }).waitFor({ state: "detached" })
     await page.getByRole("link", { name: "SSH keys" }).click()
@@ -128,10 +139,14 @@ describe.skipIf(executablePath === undefined)("the pages in a browser", () => {
   it("tell an owner what holds a version, and staff decides on it with a reason", async () => {
     const owner = await open(olli, "/agents/olli/held")
     await owner.getByText("What holds it").waitFor()
+    await owner.getByLabel("Why it should not be held").fill("It is an example.")
+    await owner.getByRole("button", { name: "Dispute the hold" }).click()
+    await owner.getByText("A reviewer will read it.").waitFor()
     await close(owner)
-    const page = await open(stack.staff, "/review")
+    const page = await open(stack.staff, "/review?disputed=true")
     await page.getByRole("link", { name: /olli\/held/u }).click()
     await page.getByRole("heading", { level: 1, name: /olli\/held/u }).waitFor()
+    expect(await page.locator("main").innerText()).toContain("It is an example.")
     await page.getByRole("button", { name: "Claim it for an hour" }).click()
     await page.getByRole("button", { name: "Give the claim back" }).waitFor()
     await page.getByLabel("Decision").selectOption("block")
@@ -143,24 +158,168 @@ describe.skipIf(executablePath === undefined)("the pages in a browser", () => {
     await close(page)
   })
 
+  it("take an agent from its making over a grant, a yank and a rename to its end, and say at the field what is refused", async () => {
+    const page = await open(olli, "/mine")
+    await page.getByText("New agent").click()
+    await page.getByLabel("Name", { exact: true }).fill("Short Lived")
+    await page.getByRole("button", { name: "Make the agent" }).click()
+    const name = page.getByLabel("Name", { exact: true })
+    await page.locator("[aria-invalid]").waitFor()
+    expect(await page.getByRole("alert").innerText()).toBe("Nothing was changed. See: Name")
+    expect(await page.evaluate("document.activeElement.labels[0].textContent")).toBe("Name")
+    expect(await page.locator(".error").first().innerText()).toContain("small letters, digits and hyphens")
+    await name.fill("short-lived")
+    await name.press("Enter")
+    await page.getByRole("link", { name: "Settings", exact: true }).click()
+    await page.getByRole("heading", { level: 1, name: "Settings of olli/short-lived" }).waitFor()
+    await page.getByLabel("Handle of the person").fill("nobody")
+    await page.getByRole("button", { name: "Grant to the person" }).click()
+    await page.getByText("Nobody has the handle nobody").waitFor()
+    await page.getByLabel("Handle of the person").fill("sam")
+    await page.getByRole("button", { name: "Grant to the person" }).click()
+    await page.getByRole("rowheader", { name: "sam" }).waitFor()
+    await page.getByLabel("Visibility").selectOption("private")
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("Saved.").waitFor()
+    await page.getByRole("button", { name: "Retire it" }).click()
+    await page.getByRole("button", { name: "Restore it" }).click()
+    await page.getByRole("button", { name: "Retire it" }).waitFor()
+    await page.getByLabel("Name there").fill("renamed")
+    await page.getByRole("button", { name: "Transfer" }).click()
+    await page.getByRole("heading", { level: 1, name: "Settings of olli/renamed" }).waitFor()
+    const confirm = page.getByLabel("Type “renamed” to confirm")
+    await confirm.fill("olli")
+    await page.getByRole("button", { name: "Delete the agent" }).click()
+    expect(await confirm.evaluate((field: any) => field.validity.valid)).toBe(false)
+    expect((await stack.request(olli, "GET", "/api/v1/agents/olli/renamed")).status).toBe(200)
+    await confirm.fill("renamed")
+    await page.getByRole("button", { name: "Delete the agent" }).click()
+    await page.getByRole("heading", { level: 1, name: "My agents" }).waitFor()
+    expect((await stack.request(olli, "GET", "/api/v1/agents/olli/renamed")).status).toBe(404)
+
+    await go(page, "/agents/olli/other/settings")
+    await page.getByRole("button", { name: "Yank 1.0.0" }).click()
+    await page.getByRole("button", { name: "Take the yank back 1.0.0" }).waitFor()
+    expect(await page.locator("#announce").textContent()).toBe("1.0.0 is yanked")
+    await page.getByRole("button", { name: "Take the yank back 1.0.0" }).click()
+    await page.getByRole("button", { name: "Yank 1.0.0" }).waitFor()
+    await page.getByText("Draft an advisory").click()
+    await page.getByLabel("Affected versions").fill("about 1")
+    await page.getByLabel("Summary").fill("It forgets the last line.")
+    await page.getByRole("button", { name: "Save the draft" }).click()
+    await page.getByText("Expected a range of whole versions").waitFor()
+    await page.getByLabel("Affected versions").fill("*")
+    await page.getByRole("button", { name: "Save the draft" }).click()
+    await page.getByRole("link", { name: /QASA/u }).waitFor()
+    await close(page)
+    const staff = await open(stack.staff, "/advisories?state=draft")
+    await staff.getByRole("link", { name: /QASA/u }).click()
+    await staff.getByRole("button", { name: "Publish" }).click()
+    await staff.getByRole("heading", { name: "Withdraw it" }).waitFor()
+    await close(staff)
+    expect((await stack.call(null, "GET", "/api/v1/advisories?namespace=olli")).total).toBe(1)
+  })
+
+  it("make an organization, its members, teams and domains, which its admins change and others do not see", async () => {
+    const ada = await stack.person("ada")
+    const bea = await stack.person("bea")
+    const page = await open(ada, "/orgs")
+    await page.getByLabel("Handle").fill("acme")
+    await page.getByRole("button", { name: "Make the organization" }).click()
+    await page.getByRole("heading", { level: 1, name: "acme" }).waitFor()
+    await page.getByLabel("Add somebody, by handle").fill("bea")
+    await page.getByLabel("Role", { exact: true }).selectOption("admin")
+    await page.getByRole("button", { name: "Add", exact: true }).click()
+    await page.getByLabel("Role of bea", { exact: true }).selectOption("member")
+    await page.getByRole("button", { name: "Change the role of bea" }).click()
+    await page.getByText("bea is member").waitFor({ state: "attached" })
+    await page.getByLabel("Claim a domain").fill("acme.example")
+    await page.getByRole("button", { name: "Claim" }).click()
+    await page.getByText("_quickagents-challenge.acme.example").waitFor()
+    await page.getByText("New team").click()
+    await page.getByLabel("Name", { exact: true }).last().fill("billing")
+    await page.getByRole("button", { name: "Make the team" }).click()
+    await page.getByRole("link", { name: "billing" }).click()
+    await page.getByLabel("Add a member of the organization, by handle").fill("bea")
+    await page.getByRole("button", { name: "Add", exact: true }).click()
+    await page.getByRole("rowheader", { name: "bea" }).waitFor()
+    await go(page, "/orgs/acme/audit?action=team.member_add")
+    expect(await page.locator("tbody tr").count()).toBe(1)
+    await close(page)
+    const member = await open(bea, "/orgs/acme")
+    expect(await member.getByRole("button").allTextContents()).toEqual(["Sign out", "Leave"])
+    expect(await member.getByRole("link", { name: "Audit log" }).count()).toBe(0)
+    await go(member, "/orgs/acme/audit")
+    await member.getByText("Not allowed").waitFor()
+    await close(member)
+    const outsider = await open(olli, "/orgs/acme")
+    await outsider.getByRole("heading", { level: 1, name: "Not found" }).waitFor()
+    await close(outsider)
+  })
+
+  it("show how a version was scanned and logged, and take a report of it, which staff closes", async () => {
+    const page = await open(await stack.person("bea"), "/agents/olli/steps/versions/1.0.0")
+    const shown = await page.locator("main").innerText()
+    expect(shown).toContain("S8 rules")
+    expect(shown).toMatch(/Entry\s+number \d+ in a log of/u)
+    expect(shown).toContain("application/vnd.in-toto+json")
+    await page.getByRole("link", { name: "Report abuse" }).click()
+    await page.getByLabel("What is wrong").selectOption("spam")
+    await page.getByLabel("What you saw").fill("It advertises.")
+    await page.getByRole("button", { name: "Send the report" }).click()
+    await page.getByText("It was sent.").waitFor()
+    await go(page, "/agents/olli/steps/settings")
+    await page.getByRole("heading", { level: 1, name: "Not found" }).waitFor()
+    await close(page)
+
+    const staff = await open(stack.staff, "/staff/reports?state=open")
+    await staff.getByText("Close it").click()
+    await staff.getByLabel("What came of it").selectOption("dismissed")
+    await staff.getByLabel("Reason").last().fill("It does not.")
+    await staff.getByRole("button", { name: "Close the report" }).click()
+    await staff.getByText("No report.").waitFor()
+    await go(staff, "/staff/rulesets")
+    await staff.getByLabel("What is new in the rules").fill("The first rules.")
+    await staff.getByRole("button", { name: "Release" }).click()
+    await staff.getByText("is in force").waitFor()
+    await go(staff, "/staff/orgs")
+    const decide = async (verb: string, state: string) => {
+      await staff.getByLabel("Handle of the organization").fill("acme")
+      await staff.getByLabel("What to do").selectOption(verb)
+      await staff.getByLabel("Reason").fill("A drill.")
+      await staff.getByRole("button", { name: "Decide" }).click()
+      await staff.getByText(`acme is ${state}.`).waitFor()
+    }
+    await decide("suspend", "suspended")
+    expect((await stack.request(stack.staff, "GET", "/api/v1/orgs/acme")).status).toBe(404)
+    await decide("reinstate", "active")
+    await go(staff, "/staff/audit?action=org.reinstate")
+    expect(await staff.locator("tbody").innerText()).toContain("A drill.")
+    await close(staff)
+  })
+
   it("fit a phone, are legible and labelled, and say what is not there", { timeout: 60_000 }, async () => {
-    for (const [who, path] of [
-      [null, "/"],
-      [null, "/agents"],
-      [null, "/agents/olli/steps"],
-      [null, "/nowhere"],
-      [null, "/agents/olli/missing"],
-      [olli, "/runs"],
-      [olli, "/credits"],
-      [olli, "/tokens"],
-      [olli, "/keys"],
-      [stack.staff, "/review"]
+    const ada = await stack.person("ada")
+    for (const [who, paths] of [
+      [null, ["/", "/agents", "/agents/olli/steps", "/agents/olli/steps/versions/1.0.0", "/advisories"]],
+      [null, ["/nowhere", "/agents/olli/missing"]],
+      [olli, ["/runs", "/credits", "/tokens", "/keys", "/mine", "/agents/olli/other/settings"]],
+      [ada, ["/orgs", "/orgs/acme", "/orgs/acme/teams/billing", "/orgs/acme/audit", "/agents/olli/steps/report"]],
+      [
+        stack.staff,
+        ["/review", "/staff", "/staff/reports", "/staff/rulesets", "/staff/orgs", "/staff/audit", "/advisories?state="]
+      ]
     ] as const) {
-      const page = await open(who, path, { width: 390, height: 800 })
-      expect([path, await wider(page)]).toEqual([path, 0])
-      expect([path, await barriers(page)]).toEqual([path, []])
-      await page.emulateMedia({ colorScheme: "dark" })
-      expect([path, "dark", await barriers(page)]).toEqual([path, "dark", []])
+      const page = await open(who, paths[0], { width: 360, height: 800 })
+      for (const path of paths) {
+        await go(page, path)
+        for (const closed of await page.locator("details:not([open]) > summary").all()) await closed.click()
+        expect([path, await wider(page)]).toEqual([path, 0])
+        expect([path, await barriers(page)]).toEqual([path, []])
+        await page.emulateMedia({ colorScheme: "dark" })
+        expect([path, "dark", await barriers(page)]).toEqual([path, "dark", []])
+        await page.emulateMedia({ colorScheme: "light" })
+      }
       await close(page)
     }
     const lost = await open(null, "/nowhere")

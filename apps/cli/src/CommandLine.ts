@@ -6,6 +6,8 @@ import { Effect, Layer } from "effect"
 import { CliError, Command } from "effect/cli"
 import { exitCodesText } from "./CommandFailed.ts"
 import { checkCommand, packCommand } from "./commands/Check.ts"
+import { disputeCommand } from "./commands/Dispute.ts"
+import { forkCommand } from "./commands/Fork.ts"
 import { importCommand } from "./commands/Import.ts"
 import { initCommand } from "./commands/Init.ts"
 import { installCommand } from "./commands/Install.ts"
@@ -13,8 +15,10 @@ import { keysCommand } from "./commands/Keys.ts"
 import { listCommand, pinCommand, uninstallCommand, unpinCommand } from "./commands/Locked.ts"
 import { loginCommand, logoutCommand, whoamiCommand } from "./commands/Login.ts"
 import { publishCommand } from "./commands/Publish.ts"
+import { reportCommand } from "./commands/Report.ts"
 import { runCommand } from "./commands/Run.ts"
 import { searchCommand, showCommand } from "./commands/Search.ts"
+import { transferCommand } from "./commands/Transfer.ts"
 import { updateCommand } from "./commands/Update.ts"
 import { verifyCommand } from "./commands/Verify.ts"
 import { yankCommand } from "./commands/Yank.ts"
@@ -29,7 +33,17 @@ const quickagent = Command.make("quickagent").pipe(
     { group: "Sign in", commands: [loginCommand, logoutCommand, whoamiCommand, keysCommand] },
     {
       group: "Write and publish",
-      commands: [initCommand, importCommand, checkCommand, packCommand, publishCommand, yankCommand]
+      commands: [
+        initCommand,
+        importCommand,
+        checkCommand,
+        packCommand,
+        publishCommand,
+        disputeCommand,
+        yankCommand,
+        forkCommand,
+        transferCommand
+      ]
     },
     {
       group: "Find and use",
@@ -43,7 +57,8 @@ const quickagent = Command.make("quickagent").pipe(
         pinCommand,
         unpinCommand,
         uninstallCommand,
-        runCommand
+        runCommand,
+        reportCommand
       ]
     }
   ]),

@@ -1,6 +1,7 @@
 /** From `ns/name@range` to one version. */
 import type { RegistryClient } from "@quickagents/client"
 import { AgentName, Handle } from "@quickagents/schema"
+import type { TransferAgent } from "@quickagents/schema"
 import { Effect, Option, Result, Schema, SemVer, SemVerRange } from "effect"
 import { failed, wrongUsage } from "./CommandFailed.ts"
 
@@ -45,6 +46,22 @@ export const noSuch = (what: string, registry: string) =>
   Effect.fail(failed(`There is no ${what} at ${registry}, or you may not read it`))
 
 export const isExact = (range: string) => Result.isSuccess(SemVer.parse(range))
+
+/** One exact version of an agent. */
+export const exactRelease = Effect.fnUntraced(function* (text: string) {
+  const { name, ns, path, range } = yield* agentPath(text)
+  if (range === undefined || !isExact(range)) return yield* wrongUsage("Name one exact version, as acme/notes@1.2.0")
+  return { name, ns, path, version: range }
+})
+
+/** Where an agent goes: a namespace alone, or with the name that it gets there. */
+export const agentPlace = (text: string) => {
+  const read = readAgentPath(text)
+  if (isHandle(text)) return Effect.succeed<TransferAgent>({ namespace: text })
+  return read === undefined || read.range !== undefined
+    ? Effect.fail(wrongUsage(`${JSON.stringify(text)} is no place for an agent, as acme or acme/notes`))
+    : Effect.succeed<TransferAgent>({ namespace: read.ns, name: read.name })
+}
 
 const pageSize = 100
 /** What the registry lists of one agent at most. */

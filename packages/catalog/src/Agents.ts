@@ -88,6 +88,8 @@ export interface ListAgents {
   readonly mode?: Mode | undefined
   readonly state?: "active" | "retired" | undefined
   readonly forks?: "only" | "none" | undefined
+  /** `ns/name` */
+  readonly forkOf?: string | undefined
   readonly sort?: "name" | "newest" | "installs" | "submitted" | undefined
   readonly offset?: number | undefined
   readonly limit?: number | undefined
@@ -234,6 +236,15 @@ export class Agents extends Context.Service<
 
       return Agents.of({
         list: Effect.fnUntraced(function* (viewer, filter) {
+          const [ns, name] = (filter.forkOf ?? "").split("/")
+          // Of a source that the viewer may not read nothing is listed: its forks would tell its name.
+          const forkedFrom =
+            filter.forkOf === undefined
+              ? undefined
+              : yield* Effect.match(seen(viewer, ns, name), {
+                  onFailure: () => null,
+                  onSuccess: ({ agent }) => agent.id
+                })
           const { page, rows: found } = yield* pageOf(filter, { max: 100, standard: 20 }, (offset, limit) =>
             Effect.orDie(
               rows.list({
@@ -243,6 +254,7 @@ export class Agents extends Context.Service<
                 mode: filter.mode,
                 state: filter.state,
                 forks: filter.forks,
+                forkedFrom,
                 sort: filter.sort ?? "newest",
                 offset,
                 limit

@@ -368,6 +368,8 @@ const make = Effect.gen(function* () {
       readonly mode?: Mode | undefined
       readonly state?: "active" | "retired" | undefined
       readonly forks?: "only" | "none" | undefined
+      /** Id of their source; with null there are none. */
+      readonly forkedFrom?: string | null | undefined
       readonly sort: keyof typeof orders
       readonly offset: number
       readonly limit: number
@@ -386,6 +388,9 @@ const make = Effect.gen(function* () {
             ...(filter.forks === undefined
               ? []
               : [filter.forks === "only" ? sql`a.forked_from IS NOT NULL` : sql`a.forked_from IS NULL`]),
+            ...(filter.forkedFrom === undefined
+              ? []
+              : [sql`a.forked_from = ${filter.forkedFrom} AND a.fork_state = 'ready'`]),
             ...(filter.namespace === undefined ? [] : [sql`a.namespace = ${filter.namespace}`]),
             ...(filter.q === undefined || filter.q === ""
               ? []

@@ -230,7 +230,8 @@ export class Orgs extends Context.Service<
         const target = yield* accounts.byHandle(member)
         const locked = yield* lockedFor(actor, handle, target?.id ?? "")
         // To an outsider neither the organization nor its members are there.
-        if (locked === null || locked.actorRole === null || target === null) return yield* new NotFound({})
+        if (locked === null || locked.actorRole === null) return yield* new NotFound({})
+        if (target === null) return yield* new NotFound({ detail: `Nobody has the handle ${member}` })
         const { actorRole, from, org, otherAdmins } = locked
         const refusal = memberChangeRefusal({ actorRole, self: target.id === actor.accountId, from, to, otherAdmins })
         if (refusal === "forbidden") return yield* new Forbidden({})

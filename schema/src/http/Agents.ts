@@ -7,6 +7,7 @@ import { Authenticated, Idempotent, Identified } from "../Callers.ts"
 import {
   AgentId,
   AgentName,
+  AgentPath,
   clampedLimit,
   Digest,
   Handle,
@@ -230,6 +231,9 @@ export class AgentReadsGroup extends HttpApiGroup.make("agentReads")
         sort: Schema.optionalKey(Schema.Literals(["name", "newest", "installs", "submitted"])),
         forks: Schema.optionalKey(
           Schema.Literals(["only", "none"]).pipe(Schema.annotate({ description: "Only forks, or none of them" }))
+        ),
+        forkOf: Schema.optionalKey(
+          AgentPath.pipe(Schema.annotate({ description: "Only forks of this agent that are ready, as ns/name" }))
         ),
         offset: Schema.optionalKey(Offset),
         limit: Schema.optionalKey(clampedLimit(100, 20))

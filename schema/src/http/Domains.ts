@@ -19,7 +19,9 @@ import { access } from "../Scopes.ts"
 /** Lower case, with at least two labels. */
 export const DomainName = Schema.String.check(
   Schema.isMaxLength(253),
-  Schema.isPattern(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/u)
+  Schema.isPattern(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/u, {
+    expected: "a domain name in small letters as acme.example"
+  })
 ).pipe(Schema.annotate({ description: "Domain name", examples: ["acme.example"] }))
 
 export const DomainClaim = Schema.Struct({

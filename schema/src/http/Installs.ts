@@ -3,15 +3,11 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AdvisoryNote } from "../Advisory.ts"
 import { Authenticated } from "../Callers.ts"
-import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version, VersionOrRange } from "../Ids.ts"
+import { AgentName, AgentPath, clampedLimit, Handle, Offset, Timestamp, Version, VersionOrRange } from "../Ids.ts"
 import { Capabilities } from "../Manifest.ts"
 import { Blocked, InstallConsentRequired, NotFound, VersionNotPublished, VersionQuarantined } from "../Problems.ts"
 import { Severity } from "../ScanReport.ts"
 import { access } from "../Scopes.ts"
-
-const AgentPath = Schema.String.check(Schema.isPattern(/^[a-z0-9-]{1,39}\/[a-z0-9-]{1,64}$/u)).pipe(
-  Schema.annotate({ description: "ns/name", examples: ["acme/meeting-notes"] })
-)
 
 export const ReadableInstall = Schema.Struct({
   ref: AgentPath,

@@ -69,7 +69,7 @@ const publish = Effect.fnUntraced(function* (input: {
   const next =
     decided.status === "needs_review"
       ? [
-          `A reviewer decides. Mend it and publish a higher version, or dispute the hold: POST ${registry}/api/v1/agents/${manifest.name}/versions/${manifest.version}/dispute with {"reason": "..."}`
+          `A reviewer decides. Mend it and publish a higher version, or dispute the hold: quickagent dispute ${manifest.name}@${manifest.version} --reason "..."`
         ]
       : []
   // Two readings of one file may say the same.

@@ -1,19 +1,18 @@
 /** `quickagent yank`: takes a version out of what ranges resolve to. */
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { ended, wrongUsage } from "../CommandFailed.ts"
+import { ended } from "../CommandFailed.ts"
 import { openRegistry } from "../Registry.ts"
-import { agentPath, isExact, noSuch } from "../Resolve.ts"
+import { exactRelease, noSuch } from "../Resolve.ts"
 
 const yank = Effect.fnUntraced(function* (input: { readonly release: string; readonly undo: boolean }) {
-  const { name, ns, path, range } = yield* agentPath(input.release)
-  if (range === undefined || !isExact(range)) return yield* wrongUsage("Name one exact version, as acme/notes@1.2.0")
+  const { name, ns, path, version } = yield* exactRelease(input.release)
   const { client, registry } = yield* openRegistry
-  const request = { params: { ns, name, version: range } }
+  const request = { params: { ns, name, version } }
   const { status } = yield* (
     input.undo ? client.api.agentChanges.unyank(request) : client.api.agentChanges.yank(request)
-  ).pipe(Effect.catchTag("NotFound", () => noSuch(`${path}@${range}`, registry)))
-  yield* Console.log(`${path}@${range} is ${status}`)
+  ).pipe(Effect.catchTag("NotFound", () => noSuch(`${path}@${version}`, registry)))
+  yield* Console.log(`${path}@${version} is ${status}`)
 })
 
 export const yankCommand = Command.make(

@@ -7,6 +7,7 @@ export class Problem extends Error {
   constructor(status, body, retryAfter) {
     super(body.detail ?? body.title ?? `The registry answered ${status}`)
     this.status = status
+    this.detail = body.detail
     this.title = body.title ?? "That did not work"
     this.slug = String(body.type ?? "").replace("/problems/", "")
     this.errors = body.errors ?? []
@@ -48,14 +49,19 @@ export const post = (path, body, headers) => {
   const options = json(body)
   return send("POST", path, { ...options, headers: { ...options.headers, ...headers } })
 }
+export const put = (path, body) => send("PUT", path, json(body))
+export const patch = (path, body) => send("PATCH", path, json(body))
 export const remove = (path) => send("DELETE", path)
 
 /** Sends a file as the body; the browser streams it. */
 export const upload = (path, file) =>
   send("POST", path, { body: file, headers: { "content-type": "application/octet-stream" } })
 
-/** Path of names, each escaped. */
-export const path = (...names) => names.map((name, index) => (index === 0 ? name : encodeURIComponent(name))).join("/")
+/** Path of names, each escaped. Two dots would lead a browser to another path than was meant. */
+export const path = (place, ...names) => {
+  if (names.some((name) => name === "." || name === "..")) throw new Problem(404, { title: "Not found" })
+  return [place, ...names.map(encodeURIComponent)].join("/")
+}
 
 /** The signed-in account, or null. */
 export const whoAmI = async () => {
@@ -73,6 +79,8 @@ export const whoAmI = async () => {
 export const words = (problem) => {
   if (!(problem instanceof Problem)) return "Something went wrong on this page."
   if (problem.status === 429) return `Too many requests. Try again in ${problem.retryAfter ?? "a few"} seconds.`
-  if (problem.status === 404) return "There is nothing here, or it is not for you to see."
+  if (problem.status === 404 && problem.detail === undefined)
+    return "There is nothing here, or it is not for you to see."
+  if (problem.status === 403 && problem.detail === undefined) return "Your account may not see or change this."
   return problem.message
 }

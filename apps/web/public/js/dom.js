@@ -17,6 +17,9 @@ export const announce = (text) => {
   document.getElementById("announce").textContent = text
 }
 
+/** Shows the page anew, after a change of what all of it is about. */
+export const refresh = () => dispatchEvent(new HashChangeEvent("hashchange"))
+
 export const time = (iso) =>
   iso === null || iso === undefined ? "" : h("time", { datetime: iso, title: iso }, new Date(iso).toLocaleString())
 
@@ -43,6 +46,13 @@ const tones = {
   yanked: "warn",
   quarantined: "warn",
   skipped: "warn",
+  retired: "warn",
+  rescanning: "",
+  resolved: "good",
+  verified: "good",
+  done: "good",
+  suspended: "bad",
+  decommissioning: "bad",
   unscanned: "warn",
   medium: "warn",
   high: "bad",
@@ -65,24 +75,45 @@ export const tone = (state) => tones[state] ?? ""
 
 export const badge = (state) => h("span", { class: `badge ${tone(state)}` }, state.replaceAll("_", " "))
 
+/** Its cells know the heads of their columns: on a phone they stand below each other. */
+export const labelled = (row, heads) => {
+  row.setAttribute("role", "row")
+  for (const [index, cell] of [...row.children].entries()) {
+    cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell")
+    if (index > 0) cell.dataset.label = heads[index].text ?? heads[index]
+  }
+  return row
+}
+
+/** The roles are those that its elements have, and lose where they are laid out otherwise. */
 export const table = (caption, heads, rows) =>
   h(
     "div",
     { class: "scroll" },
     h(
       "table",
-      null,
+      { role: "table" },
       h("caption", { class: "visually-hidden" }, caption),
       h(
         "thead",
-        null,
+        { role: "rowgroup" },
         h(
           "tr",
-          null,
-          heads.map((head) => h("th", { scope: "col", class: head.number ? "number" : undefined }, head.text ?? head))
+          { role: "row" },
+          heads.map((head) =>
+            h(
+              "th",
+              { scope: "col", role: "columnheader", class: head.number ? "number" : undefined },
+              head.text ?? head
+            )
+          )
         )
       ),
-      h("tbody", null, rows)
+      h(
+        "tbody",
+        { role: "rowgroup" },
+        rows.map((row) => labelled(row, heads))
+      )
     )
   )
 
@@ -102,6 +133,13 @@ export const field = (label, control, hint) => {
   const id = `field-${++fields}`
   control.id = id
   if (hint !== undefined) control.setAttribute("aria-describedby", `${id}-hint`)
+  if (control.type === "checkbox")
+    return h(
+      "div",
+      { class: "field" },
+      h("div", null, control, " ", h("label", { for: id }, label)),
+      hint === undefined ? undefined : h("span", { class: "hint", id: `${id}-hint` }, hint)
+    )
   return h(
     "div",
     { class: "field" },
@@ -111,18 +149,26 @@ export const field = (label, control, hint) => {
   )
 }
 
-/** A problem in words, with the fields at fault. */
-export const problemBox = (problem) =>
+/** A choice of one: values and their texts. */
+export const choice = (options, selected, attributes) =>
+  h(
+    "select",
+    attributes ?? null,
+    Object.entries(options).map(([value, text]) => h("option", { value, selected: value === selected }, text))
+  )
+
+/** A problem in words, with the fields at fault: all, or those that it shall tell of. */
+export const problemBox = (problem, errors = problem.errors ?? []) =>
   h(
     "div",
     { class: "problem", role: "alert" },
     h("strong", null, problem instanceof Problem ? problem.title : "That did not work"),
-    h("p", null, words(problem)),
-    problem instanceof Problem && problem.errors.length > 0
+    words(problem) === problem.title ? undefined : h("p", null, words(problem)),
+    errors.length > 0
       ? h(
           "ul",
           null,
-          problem.errors.map(({ message, pointer }) =>
+          errors.map(({ message, pointer }) =>
             h("li", null, pointer === "/" ? message : `${pointer.slice(1)}: ${message}`)
           )
         )

@@ -1,16 +1,28 @@
 /** The shell: who is signed in, where one is, and the page that belongs there. */
-import { get, post, whoAmI } from "./api.js"
+import { get, post, Problem, whoAmI } from "./api.js"
 import { announce, h, problemBox, signInLinks } from "./dom.js"
+import { advisoriesPage, advisoryPage } from "./pages/advisories.js"
 import { agentPage } from "./pages/agent.js"
 import { agentsPage } from "./pages/agents.js"
+import { orgAuditPage, platformAuditPage } from "./pages/audit.js"
 import { creditsPage } from "./pages/credits.js"
 import { homePage } from "./pages/home.js"
 import { keysPage } from "./pages/keys.js"
+import { minePage } from "./pages/mine.js"
+import { orgPage } from "./pages/org.js"
+import { orgsPage } from "./pages/orgs.js"
+import { reportPage } from "./pages/report.js"
+import { reportsPage } from "./pages/reports.js"
 import { reviewPage, reviewsPage } from "./pages/review.js"
+import { rulesetsPage } from "./pages/rulesets.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
+import { settingsPage } from "./pages/settings.js"
+import { staffOrgsPage, staffPage } from "./pages/staff.js"
+import { teamPage } from "./pages/team.js"
 import { tokensPage } from "./pages/tokens.js"
 import { verifyEmailPage } from "./pages/verify-email.js"
+import { versionPage } from "./pages/version.js"
 
 const main = document.getElementById("main")
 
@@ -19,17 +31,33 @@ const routes = [
   { pattern: /^\/$/, page: homePage, title: "Home" },
   { pattern: /^\/agents$/, page: agentsPage, title: "Agents", nav: "/agents" },
   { pattern: /^\/agents\/([^/]+)\/([^/]+)$/, page: agentPage, title: "Agent" },
+  { pattern: /^\/agents\/([^/]+)\/([^/]+)\/settings$/, page: settingsPage, title: "Settings", signedIn: true },
+  { pattern: /^\/agents\/([^/]+)\/([^/]+)\/report$/, page: reportPage, title: "Report abuse", signedIn: true },
+  { pattern: /^\/agents\/([^/]+)\/([^/]+)\/versions\/([^/]+)$/, page: versionPage, title: "Version" },
+  { pattern: /^\/mine$/, page: minePage, title: "My agents", nav: "/mine", signedIn: true },
+  { pattern: /^\/advisories$/, page: advisoriesPage, title: "Advisories" },
+  { pattern: /^\/advisories\/([^/]+)$/, page: advisoryPage, title: "Advisory" },
   { pattern: /^\/runs$/, page: runsPage, title: "My runs", nav: "/runs", signedIn: true },
   { pattern: /^\/runs\/([^/]+)$/, page: runPage, title: "Run", signedIn: true },
+  { pattern: /^\/orgs$/, page: orgsPage, title: "Organizations", nav: "/orgs", signedIn: true },
+  { pattern: /^\/orgs\/([^/]+)$/, page: orgPage, title: "Organization", signedIn: true },
+  { pattern: /^\/orgs\/([^/]+)\/audit$/, page: orgAuditPage, title: "Audit log", signedIn: true },
+  { pattern: /^\/orgs\/([^/]+)\/credits$/, page: creditsPage, title: "Credits", signedIn: true },
+  { pattern: /^\/orgs\/([^/]+)\/teams\/([^/]+)$/, page: teamPage, title: "Team", signedIn: true },
   { pattern: /^\/credits$/, page: creditsPage, title: "Credits", nav: "/credits", signedIn: true },
   { pattern: /^\/review$/, page: reviewsPage, title: "Review", nav: "/review", signedIn: true, staff: true },
   { pattern: /^\/review\/([^/]+)\/([^/]+)\/([^/]+)$/, page: reviewPage, title: "Review", signedIn: true },
+  { pattern: /^\/staff$/, page: staffPage, title: "Staff", nav: "/staff", signedIn: true, staff: true },
+  { pattern: /^\/staff\/reports$/, page: reportsPage, title: "Reports of abuse", signedIn: true },
+  { pattern: /^\/staff\/rulesets$/, page: rulesetsPage, title: "Ruleset releases", signedIn: true },
+  { pattern: /^\/staff\/orgs$/, page: staffOrgsPage, title: "Organizations", signedIn: true },
+  { pattern: /^\/staff\/audit$/, page: platformAuditPage, title: "Audit log", signedIn: true },
   { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true },
   { pattern: /^\/keys$/, page: keysPage, title: "SSH keys", signedIn: true },
   { pattern: /^\/verify-email$/, page: verifyEmailPage, title: "Verify your address" }
 ]
 
-const state = { profile: null, providers: [], runs: false }
+const state = { profile: null, providers: [], runs: false, service: "" }
 
 const signOut = async () => {
   try {
@@ -37,6 +65,11 @@ const signOut = async () => {
   } finally {
     location.assign("/")
   }
+}
+
+/** After a change of what the account is. */
+const reload = async () => {
+  state.profile = await whoAmI()
 }
 
 /** Where one comes back to after a sign-in. The token of a mail stays in the browser. */
@@ -88,7 +121,6 @@ const show = async (moved) => {
   showShell(path)
   const [place] = path.split("?", 1)
   const route = routes.find(({ pattern }) => pattern.test(place))
-  const names = route?.pattern.exec(place)?.slice(1) ?? []
   document.title = `${route?.title ?? "Not found"} · QuickAgents`
   main.setAttribute("aria-busy", "true")
   let content
@@ -105,9 +137,11 @@ const show = async (moved) => {
         if (mine === turn) leave = stop
         else stop()
       }
-      content = await route.page({ ...state, names, onLeave })
+      const names = route.pattern.exec(place).slice(1).map(decodeURIComponent)
+      content = await route.page({ ...state, names, onLeave, reload })
     }
   } catch (problem) {
+    if (!(problem instanceof Problem)) console.error(problem)
     content = [h("h1", null, problem.status === 404 ? "Not found" : route.title), problemBox(problem)]
   }
   if (mine !== turn) return
@@ -124,6 +158,7 @@ const start = async () => {
     const [meta, profile] = await Promise.all([get("/api/v1/meta"), whoAmI()])
     state.profile = profile
     state.providers = meta.signInProviders
+    state.service = meta.service
     state.runs = meta.extensions.includes("runs")
     document.getElementById("service").textContent = `${meta.service} ${meta.version}`
   } catch (problem) {

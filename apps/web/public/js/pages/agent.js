@@ -1,8 +1,13 @@
 import { get, path, post } from "../api.js"
-import { announce, badge, facts, field, h, problemBox, size, table, time, tone } from "../dom.js"
+import { disputeForm } from "../dispute.js"
+import { announce, badge, choice, facts, h, refresh, size, table, time, tone } from "../dom.js"
+import { form } from "../form.js"
 import { findingList } from "../findings.js"
+import { pageOf, queryOf, turns } from "../listing.js"
 import { listen } from "../live.js"
+import { releaseFacts } from "../release.js"
 import { runForm } from "../run-form.js"
+import { administers, namespacesOf, roleIn } from "../standing.js"
 
 const capabilityLines = (capabilities) => {
   if (capabilities === null) return []
@@ -47,39 +52,12 @@ const scanOf = (version, onLeave) => {
       },
       () => {
         announce("The scan has ended")
-        dispatchEvent(new HashChangeEvent("hashchange"))
+        refresh()
       }
     )
     onLeave(stop)
   }
   return list
-}
-
-/** What an owner says against a hold; a reviewer reads it. */
-const disputeForm = ({ name, namespace, version }) => {
-  const reason = h("textarea", { required: true, maxlength: 2000 })
-  const outcome = h("div", null)
-  return h(
-    "form",
-    {
-      class: "card",
-      onsubmit: async (event) => {
-        event.preventDefault()
-        try {
-          const address = path("/api/v1/agents", namespace, name, "versions", version, "dispute")
-          const { dueAt } = await post(address, { reason: reason.value })
-          event.target.replaceChildren(
-            h("p", { role: "status" }, "A reviewer will read it. A decision is due ", time(dueAt), ".")
-          )
-        } catch (problem) {
-          outcome.replaceChildren(problemBox(problem))
-        }
-      }
-    },
-    field("Why it should not be held", reason),
-    h("button", { type: "submit" }, "Dispute the hold"),
-    outcome
-  )
 }
 
 /** Told only to those who publish the agent, who may object. */
@@ -112,17 +90,24 @@ const advisoriesOf = (advisories) =>
               "li",
               { class: "card" },
               h("h3", null, badge(severity), ` ${summary}`),
-              h("p", { class: "soft" }, id, state === "published" ? "" : [" ", badge(state)]),
+              h(
+                "p",
+                { class: "soft" },
+                h("a", { href: `#/advisories/${id}` }, id),
+                state === "published" ? "" : [" ", badge(state)]
+              ),
               h("p", null, `Affects ${affected}. `, patched === null ? "No fix yet." : `Fixed in ${patched}.`),
               withdrawnReason === null ? undefined : h("p", null, `Withdrawn: ${withdrawnReason}`),
-              details === "" ? undefined : h("details", null, h("summary", null, "Details"), h("pre", null, details))
+              details === ""
+                ? undefined
+                : h("details", null, h("summary", null, "Details"), h("pre", { class: "wrap" }, details))
             )
           )
         )
       ]
 
 /** Where a fork comes from, and how far its copy is. */
-const forkOf = ({ forkDetail, forkedFrom, forkState }) => {
+const forkOf = ({ forkArchive, forkDetail, forkedFrom, forkState, name: own }) => {
   if (forkedFrom === null) return undefined
   const { available, name, namespace, version } = forkedFrom
   const source = name === null ? "an agent that you may not read" : `${namespace}/${name}@${version}`
@@ -132,33 +117,40 @@ const forkOf = ({ forkDetail, forkedFrom, forkState }) => {
     "Fork of ",
     available ? h("a", { href: `#/agents/${namespace}/${name}` }, source) : source,
     available || name === null ? " " : ", which is gone ",
-    forkState === "ready" ? undefined : [badge(forkState), " ", forkDetail ?? ""]
+    forkState === "ready" ? undefined : [badge(forkState), " "],
+    forkDetail === null ? undefined : h("span", { class: "soft" }, `(${forkDetail}) `),
+    forkArchive === null
+      ? undefined
+      : h("a", { href: forkArchive.href, download: `${own}.tar.gz` }, `Its files, ${size(forkArchive.bytes)}`)
   )
 }
 
-const forkButton = (agent, profile) => {
-  const outcome = h("div", null)
-  const fork = async (event) => {
-    event.target.disabled = true
-    try {
-      const made = await post(`${path("/api/v1/agents", agent.namespace, agent.name)}/fork`, {
-        namespace: profile.handle
-      })
-      location.hash = `#/agents/${made.namespace}/${made.name}`
-    } catch (problem) {
-      event.target.disabled = false
-      outcome.replaceChildren(problemBox(problem))
-    }
-  }
-  return [h("p", null, h("button", { type: "button", onclick: fork }, `Fork to ${profile.handle}`)), outcome]
-}
+const forkForm = ({ name, namespace }, profile) =>
+  h(
+    "details",
+    null,
+    h("summary", null, "Fork it"),
+    form({
+      at: { "name-taken": "name", "name-held": "name", "fork-source": "name" },
+      fields: [
+        { name: "namespace", label: "To", control: choice(namespacesOf(profile)) },
+        { name: "name", label: "Name there", control: h("input", { required: true, value: name, spellcheck: "false" }) }
+      ],
+      submit: "Fork",
+      send: async (values) => {
+        const made = await post(`${path("/api/v1/agents", namespace, name)}/fork`, values)
+        location.hash = path("/agents", made.namespace, made.name)
+      }
+    })
+  )
 
 /** One agent: its versions, the scan of the chosen one, and the form that runs it. */
 export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) => {
-  const query = new URLSearchParams(location.hash.split("?")[1] ?? "")
-  const [agent, { items, total }, { items: advisories }] = await Promise.all([
+  const query = queryOf()
+  const address = path("/api/v1/agents", ns, name, "versions")
+  const [agent, versions, { items: advisories }] = await Promise.all([
     get(path("/api/v1/agents", ns, name)),
-    get(`${path("/api/v1/agents", ns, name, "versions")}?limit=50`),
+    pageOf({ address }),
     get(`/api/v1/advisories?${new URLSearchParams({ namespace: ns, name, limit: "100" })}`)
   ])
   // It was transferred: the address says where it is now.
@@ -167,62 +159,58 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
     return []
   }
   document.title = `${ns}/${name} · QuickAgents`
+  const { items } = versions
   const wanted = query.get("version") ?? agent.latestVersion ?? items[0]?.version
-  const version = items.find((one) => one.version === wanted)
+  const version =
+    items.find((one) => one.version === wanted) ??
+    (wanted === undefined ? undefined : await get(`${address}/${encodeURIComponent(wanted)}`))
+  // Who publishes it, and so sees what its gate found, may have been granted more: its grants are there for managers alone.
+  const manages =
+    administers(profile, ns) ||
+    (version?.holding !== undefined &&
+      !profile.staff &&
+      (await get(path("/api/v1/agents", ns, name, "grants")).then(
+        () => true,
+        () => false
+      )))
   return [
     h("h1", null, `${ns}/${name}`),
     h("p", { class: "lead" }, agent.description),
     agent.visibility === "private" ? h("p", null, badge("private")) : undefined,
     forkOf(agent),
-    profile === null || agent.latestVersion === null || agent.namespace === profile.handle
+    profile === null
       ? undefined
-      : forkButton(agent, profile),
+      : h(
+          "p",
+          { class: "row" },
+          manages ? h("a", { href: `#${path("/agents", ns, name, "settings")}` }, "Settings") : undefined,
+          roleIn(profile, ns) === undefined
+            ? h(
+                "a",
+                {
+                  href: `#${path("/agents", ns, name, "report")}${version === undefined ? "" : `?${new URLSearchParams({ version: version.version })}`}`
+                },
+                "Report abuse"
+              )
+            : undefined
+        ),
+    profile === null || agent.latestVersion === null ? undefined : forkForm(agent, profile),
     version === undefined
       ? h("p", { class: "soft" }, "No version yet.")
       : [
           h("h2", null, `Version ${version.version} `, badge(version.status)),
           version.warnings.map((warning) => h("p", { class: "note", role: "status" }, warning)),
           facts([
-            ["Released as", version.ref === `${ns}/${name}@${version.version}` ? undefined : version.ref],
             [
               "Install",
               version.status === "published"
                 ? h("code", { class: "break" }, `quickagent install ${version.ref}`)
                 : undefined
             ],
-            ["Submitted", [time(version.createdAt), ` by ${version.submittedBy}`]],
-            [
-              "Verdict",
-              version.verdict === undefined
-                ? undefined
-                : [badge(version.verdict), version.signed ? " signed" : " not signed"]
-            ],
             ["Modes", version.modes.join(", ")],
             ...capabilityLines(version.capabilities),
             ["Secrets", version.manifest?.secrets?.map((secret) => secret.name).join(", ")],
-            [
-              "Source",
-              version.source.commit === null
-                ? "uploaded"
-                : [
-                    "commit ",
-                    h("code", { class: "break" }, version.source.commit),
-                    " of ",
-                    h("code", { class: "break" }, new URL(version.source.url, location.origin).href)
-                  ]
-            ],
-            [
-              "Archive",
-              [
-                h(
-                  "a",
-                  { href: version.archive.href, download: `${name}-${version.version}.tar.gz` },
-                  size(version.archive.bytes)
-                ),
-                " ",
-                h("code", { class: "break" }, version.archive.digest)
-              ]
-            ]
+            ...releaseFacts(version)
           ]),
           version.advisories === undefined
             ? undefined
@@ -235,6 +223,15 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
           holdingOf(version, profile),
           h("h3", null, "Scan"),
           scanOf(version, onLeave),
+          h(
+            "p",
+            null,
+            h(
+              "a",
+              { href: `#${path("/agents", ns, name, "versions", version.version)}` },
+              "Scan report, attestation and log proof"
+            )
+          ),
           version.status !== "published" || !runs
             ? undefined
             : [
@@ -271,6 +268,6 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
             )
           )
         ),
-    total > items.length ? h("p", { class: "soft" }, `The newest ${items.length} of ${total}.`) : undefined
+    turns(versions)
   ]
 }

@@ -1,5 +1,6 @@
 import { get } from "../api.js"
 import { badge, h, time } from "../dom.js"
+import { here, queryOf, turns } from "../listing.js"
 
 const perPage = 24
 
@@ -40,28 +41,16 @@ const offered = 8
 
 /** The published agents that one may read; the search stands in the address, so that it can be shared. */
 export const agentsPage = async () => {
-  const query = new URLSearchParams(location.hash.split("?")[1] ?? "")
+  const query = queryOf()
   const search = query.get("q") ?? ""
-  const offset = Number(query.get("offset") ?? 0)
   const chosen = Object.keys(facetNames).filter((facet) => query.has(facet))
-  const asked = new URLSearchParams({ limit: String(perPage), offset: String(offset) })
+  const asked = new URLSearchParams({ limit: String(perPage), offset: query.get("offset") ?? "0" })
   if (search !== "") asked.set("q", search)
   for (const facet of chosen) asked.set(facet, query.get(facet))
-  const { facets, items, total } = await get(`/api/v1/search?${asked}`)
-  /** The address of this search with a change; another search begins at its first page. */
-  const address = (change) => {
-    const next = new URLSearchParams(query)
-    next.delete("offset")
-    for (const [name, value] of Object.entries(change)) {
-      if (value === null || value === "") next.delete(name)
-      else next.set(name, value)
-    }
-    const text = next.toString()
-    return text === "" ? "/agents" : `/agents?${text}`
-  }
+  const { facets, items, limit, offset, total } = await get(`/api/v1/search?${asked}`)
+  /** Another search begins at its first page. */
+  const address = (change) => here({ offset: null, ...change })
   const input = h("input", { type: "search", name: "q", id: "search", value: search, maxlength: 200 })
-  const turn = (text, at) =>
-    h("a", { class: "button plain", href: `#${address({ offset: at === 0 ? null : String(at) })}` }, text)
   const facet = (name) => {
     const values = Object.entries(facets[name]).slice(0, offered)
     return values.length === 0
@@ -103,11 +92,6 @@ export const agentsPage = async () => {
     items.length === 0
       ? h("p", null, "Nothing that is published matches. ", h("a", { href: "#/agents" }, "All agents"))
       : agentCards(items),
-    h(
-      "div",
-      { class: "row" },
-      offset > 0 ? turn("Back", Math.max(0, offset - perPage)) : undefined,
-      offset + perPage < total ? turn("Next", offset + perPage) : undefined
-    )
+    turns({ limit, offset, total })
   ]
 }

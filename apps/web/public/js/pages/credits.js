@@ -1,5 +1,6 @@
-import { get } from "../api.js"
-import { facts, h, table, time } from "../dom.js"
+import { get, path } from "../api.js"
+import { facts, h, time } from "../dom.js"
+import { endless } from "../listing.js"
 
 const reasons = {
   run_hold: "held for a run",
@@ -26,31 +27,12 @@ const lineOf = (line) =>
     h("td", { class: "number" }, signed(line.heldDelta))
   )
 
-/** Balance, holds and the lines behind them. */
-export const creditsPage = async () => {
-  const account = await get("/api/v1/credits")
-  const heads = ["When", "What", "For", { text: "Balance", number: true }, { text: "Held", number: true }]
-  const rows = account.lines.map(lineOf)
-  const view = table("Ledger lines, newest first", heads, rows)
-  const body = view.querySelector("tbody")
-  let cursor = account.nextCursor
-  const more = h(
-    "button",
-    {
-      type: "button",
-      class: "plain",
-      onclick: async () => {
-        const next = await get(`/api/v1/credits?cursor=${encodeURIComponent(cursor)}`)
-        body.append(...next.lines.map(lineOf))
-        cursor = next.nextCursor
-        more.hidden = cursor === null
-      }
-    },
-    "Older lines"
-  )
-  more.hidden = cursor === null
+/** Balance, holds and the lines behind them: of the account, or of an organization for its admins. */
+export const creditsPage = async ({ names: [org] }) => {
+  const address = org === undefined ? "/api/v1/credits" : path("/api/v1/orgs", org, "credits")
+  const account = await get(address)
   return [
-    h("h1", null, "Credits"),
+    h("h1", null, org === undefined ? "Credits" : `Credits of ${org}`),
     h("p", { class: "big" }, account.unmetered ? "Unmetered" : `${account.balance} credits`),
     facts([
       ["Held for runs", String(account.held)],
@@ -59,7 +41,14 @@ export const creditsPage = async () => {
       ["Next allowance", account.resetsAt === null ? undefined : time(account.resetsAt)]
     ]),
     h("h2", null, "Ledger"),
-    rows.length === 0 ? h("p", { class: "soft" }, "No line yet.") : view,
-    more
+    await endless({
+      caption: "Ledger lines, newest first",
+      empty: "No line yet.",
+      heads: ["When", "What", "For", { text: "Balance", number: true }, { text: "Held", number: true }],
+      items: "lines",
+      load: (cursor) => (cursor === undefined ? account : get(`${address}?${new URLSearchParams({ cursor })}`)),
+      more: "Older lines",
+      rowOf: lineOf
+    })
   ]
 }

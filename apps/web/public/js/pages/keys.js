@@ -1,33 +1,31 @@
 import { get, path, post, remove } from "../api.js"
-import { announce, field, h, problemBox, table, time } from "../dom.js"
+import { announce, h, problemBox, table, time } from "../dom.js"
+import { form } from "../form.js"
 
-const addForm = (onAdded) => {
-  const title = h("input", { required: true, maxlength: 100, autocomplete: "off" })
-  const key = h("textarea", { required: true, maxlength: 16_384, spellcheck: "false", rows: 4 })
-  const outcome = h("div", null)
-  return h(
-    "form",
-    {
-      class: "card",
-      onsubmit: async (event) => {
-        event.preventDefault()
-        try {
-          await post("/api/v1/user/keys", { title: title.value, key: key.value.trim() })
-          outcome.replaceChildren()
-          event.target.reset()
-          announce("Key added")
-          await onAdded()
-        } catch (problem) {
-          outcome.replaceChildren(problemBox(problem))
-        }
+const addForm = (onAdded) =>
+  form({
+    at: { "ssh-key-taken": "key" },
+    fields: [
+      {
+        name: "title",
+        label: "Name",
+        control: h("input", { required: true, maxlength: 100, autocomplete: "off" }),
+        hint: "Such as the machine that the key is kept on"
+      },
+      {
+        name: "key",
+        label: "Public key",
+        control: h("textarea", { required: true, maxlength: 16_384, spellcheck: "false", rows: 4 }),
+        hint: "The line in a file such as ~/.ssh/id_ed25519.pub; never the private key"
       }
-    },
-    field("Name", title, "Such as the machine that the key is kept on"),
-    field("Public key", key, "The line in a file such as ~/.ssh/id_ed25519.pub; never the private key"),
-    h("button", { type: "submit" }, "Add the key"),
-    outcome
-  )
-}
+    ],
+    submit: "Add the key",
+    send: async (values) => {
+      await post("/api/v1/user/keys", values)
+      await onAdded()
+      return "The key is added."
+    }
+  })
 
 /** The account's SSH keys, with which git fetches and pushes and nothing else is done. */
 export const keysPage = async () => {

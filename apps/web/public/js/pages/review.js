@@ -1,5 +1,7 @@
 import { get, path, post, remove } from "../api.js"
-import { announce, badge, facts, field, h, problemBox, size, table, time } from "../dom.js"
+import { announce, badge, choice, facts, h, problemBox, size, time } from "../dom.js"
+import { form, given } from "../form.js"
+import { filters, listing, queryOf } from "../listing.js"
 import { findingList } from "../findings.js"
 
 const kinds = {
@@ -10,40 +12,56 @@ const kinds = {
 
 const due = ({ dueAt, overdue }) => [overdue ? badge("overdue") : undefined, " ", time(dueAt)]
 
+const entryRow = ({ name, namespace, review, version }) =>
+  h(
+    "tr",
+    null,
+    h(
+      "th",
+      { scope: "row" },
+      h("a", { href: `#${path("/review", namespace, name, version)}` }, `${namespace}/${name}@${version}`)
+    ),
+    h("td", null, badge(review.severity)),
+    h(
+      "td",
+      null,
+      kinds[review.kind],
+      review.dispute === null ? "" : ", disputed",
+      review.firstApproval === null ? "" : ", approved once"
+    ),
+    h("td", null, due(review)),
+    h("td", null, review.claim === null ? "" : review.claim.by)
+  )
+
 /** What waits for a decision, what is due first before the rest. */
 export const reviewsPage = async () => {
-  const { items, total } = await get("/api/v1/review/?limit=100")
+  const query = queryOf()
+  const asked = (name) => query.get(name) ?? ""
+  const filter = given({ kind: asked("kind"), disputed: asked("disputed"), claim: asked("claim") })
   return [
     h("h1", null, "Review"),
     h("p", { class: "lead" }, "Versions that wait for a person's decision."),
-    items.length === 0
-      ? h("p", { class: "soft" }, "Nothing waits.")
-      : table(
-          "Versions that wait",
-          ["Version", "Severity", "Why", "Due", "Claimed"],
-          items.map(({ name, namespace, review, version }) =>
-            h(
-              "tr",
-              null,
-              h(
-                "th",
-                { scope: "row" },
-                h("a", { href: `#${path("/review", namespace, name, version)}` }, `${namespace}/${name}@${version}`)
-              ),
-              h("td", null, badge(review.severity)),
-              h(
-                "td",
-                null,
-                kinds[review.kind],
-                review.dispute === null ? "" : ", disputed",
-                review.firstApproval === null ? "" : ", approved once"
-              ),
-              h("td", null, due(review)),
-              h("td", null, review.claim === null ? "" : review.claim.by)
-            )
-          )
-        ),
-    total > items.length ? h("p", { class: "soft" }, `The first ${items.length} of ${total}.`) : undefined
+    filters([
+      { name: "kind", label: "Why", control: choice({ "": "any", ...kinds }, asked("kind")) },
+      {
+        name: "disputed",
+        label: "Dispute",
+        control: choice({ "": "any", true: "disputed", false: "not disputed" }, asked("disputed"))
+      },
+      {
+        name: "claim",
+        label: "Claimed",
+        control: choice({ "": "any", mine: "by me", free: "by nobody" }, asked("claim"))
+      }
+    ]),
+    await listing({
+      address: "/api/v1/review/",
+      caption: "Versions that wait",
+      empty: "Nothing waits.",
+      heads: ["Version", "Severity", "Why", "Due", "Claimed"],
+      query: filter,
+      rowOf: entryRow
+    })
   ]
 }
 
@@ -52,38 +70,28 @@ const decisions = (kind) =>
     ? { publish: "Let it stand", quarantine: "Quarantine", block: "Block for good" }
     : { publish: "Publish", block: "Block for good" }
 
-const decisionForm = (address, { kind }, onDecided) => {
-  const choice = h(
-    "select",
-    { required: true },
-    h("option", { value: "" }, "Choose…"),
-    Object.entries(decisions(kind)).map(([value, text]) => h("option", { value }, text))
-  )
-  const reason = h("textarea", { required: true, maxlength: 2000 })
-  const outcome = h("div", null)
-  return h(
-    "form",
-    {
-      class: "card",
-      onsubmit: async (event) => {
-        event.preventDefault()
-        try {
-          onDecided(await post(address, { decision: choice.value, reason: reason.value }))
-        } catch (problem) {
-          outcome.replaceChildren(problemBox(problem))
-        }
+const decisionForm = (address, { kind }, onDecided) =>
+  form({
+    fields: [
+      {
+        name: "decision",
+        label: "Decision",
+        control: choice({ "": "Choose…", ...decisions(kind) }, "", { required: true })
+      },
+      {
+        name: "reason",
+        label: "Reason",
+        control: h("textarea", { required: true, maxlength: 2000 }),
+        hint: "Kept in the audit log, which the owner of the agent reads too"
       }
-    },
-    field("Decision", choice),
-    field("Reason", reason, "Kept in the audit log, which the owner of the agent reads too"),
-    h("button", { type: "submit" }, "Decide"),
-    outcome
-  )
-}
+    ],
+    submit: "Decide",
+    send: async (values) => onDecided(await post(address, values))
+  })
 
 /** One version that waits: what was found in it, what its owner says, and the decision. */
 export const reviewPage = async ({ names, profile }) => {
-  const [namespace, name, version] = names.map(decodeURIComponent)
+  const [namespace, name, version] = names
   const address = path("/api/v1/review", namespace, name, version)
   const body = h("div", null)
   const show = (entry) => {
