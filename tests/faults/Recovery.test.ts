@@ -1,7 +1,8 @@
 /**
  * A node that dies between two durable steps of a run and is started again: the
  * run still ends once, is booked once, and its account can run again. The host
- * lives on, so nothing of the run has to be lost either.
+ * lives on, so nothing of the run has to be lost either. And the storm of
+ * `Faults.ts` in a small form, beside it: most of both is waiting for what died.
  */
 import type { FaultPoint } from "@quickagents/runs"
 import { faultPoints } from "@quickagents/runs"
@@ -15,7 +16,7 @@ import { archiveOf, form, scriptedAgent } from "../stack/Packages.ts"
 import type { Person, Stack } from "../stack/Stack.ts"
 import { startStack } from "../stack/Stack.ts"
 import { violations } from "./Books.ts"
-import { readTar } from "./Storm.ts"
+import { readTar, storm } from "./Storm.ts"
 
 interface Durable {
   /** What the run's row says when the node has died; null: there is none. */
@@ -135,3 +136,21 @@ describe("a node that dies and is started again", () => {
     }, 120_000)
   }
 })
+
+it.concurrent("runs end once and are booked once while every node and every host is killed", async () => {
+  const report = await storm({
+    postgres: inject("postgresUrl"),
+    seed: 7,
+    runs: 16,
+    accounts: 8,
+    nodes: 2,
+    hosts: 2,
+    kills: 1,
+    longOutage: false,
+    seconds: 100,
+    say: () => {}
+  })
+  expect(report.violations, JSON.stringify(report)).toEqual([])
+  expect(report.outcomes["succeeded"]).toBeGreaterThan(0)
+  expect(report.downloads).toBe(report.outcomes["succeeded"])
+}, 120_000)

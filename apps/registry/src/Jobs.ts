@@ -1,10 +1,10 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
 import { copyForks, eraseDecommissioned, failUnfinishedForks, McpPackagesSql } from "@quickagents/catalog"
 import { sweepSessions } from "@quickagents/identity"
-import { Audit, Idempotency, Settings, sweepRateWindows } from "@quickagents/platform"
+import { Audit, Idempotency, Notifications, Settings, sweepRateWindows } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
 import { appendToLog, mcpSweep, reattest, reconcileScans, sweepRuleset } from "@quickagents/scan"
-import { Cron, Effect, Layer, Schedule } from "effect"
+import { Cron, Effect, Layer, Queue, Schedule, Stream } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
 const minutely = Cron.parseUnsafe("* * * * *")
@@ -36,6 +36,26 @@ const watchdog = <E, R>(name: string, every: "2 seconds" | "5 seconds", execute:
       Effect.repeat(Schedule.spaced(every)),
       Effect.asVoid
     )
+  )
+
+/** What is noted within this time is taken together. */
+const gatherFor = "100 millis"
+
+/** Looks when the channel says that there is something, and by itself as a watchdog does: a notification may be lost. */
+const woken = <E, R>(name: string, channel: string, every: "2 seconds", execute: Effect.Effect<unknown, E, R>) =>
+  Singleton.make(
+    name,
+    Effect.gen(function* () {
+      const wakeUps = yield* Stream.toQueue(yield* (yield* Notifications).subscribe(channel), {
+        capacity: 1,
+        strategy: "sliding"
+      })
+      yield* execute.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("watchdog failed", cause)),
+        Effect.andThen(Effect.timeoutOption(Effect.andThen(Queue.take(wakeUps), Effect.sleep(gatherFor)), every)),
+        Effect.forever
+      )
+    }).pipe(Effect.scoped, Effect.annotateLogs({ job: name }), Effect.asVoid)
   )
 
 /** A supervisor shows itself every 5 seconds; one that has not for this long is gone. */
@@ -90,7 +110,7 @@ const McpSweep = Layer.unwrap(
 export const CoreJobs = Layer.mergeAll(
   Reattest,
   McpSweep,
-  watchdog("log.append", "2 seconds", appendToLog),
+  woken("log.append", "log_pending", "2 seconds", appendToLog),
   job("scan.reconcile", minutely, reconcileScans),
   watchdog("scan.ruleset_sweep", "5 seconds", sweepRuleset),
   watchdog("forks.copy", "2 seconds", copyForks),

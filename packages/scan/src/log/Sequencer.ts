@@ -69,7 +69,7 @@ const appendBatch = Effect.gen(function* () {
   return pending.length
 })
 
-/** Until nothing waits that can be taken now. Called each two seconds. */
+/** Until nothing waits that can be taken now. Called when something was noted, and each two seconds. */
 export const appendToLog = Effect.gen(function* () {
   const transaction = Database.transaction(yield* SqlClient.SqlClient)
   yield* Effect.repeat(transaction(appendBatch), { while: (taken) => taken === batch })
