@@ -430,6 +430,11 @@ describe("git over HTTP", () => {
     for (const path of ["HEAD", "config", "objects/info/packs", "git-upload-archive", "info/refs", "../x/HEAD"]) {
       expect((await fetch(`${stack.urls[0]}/git/olli/readable.git/${path}`)).status).toBe(404)
     }
+    // What cannot be a name is not looked for.
+    for (const path of ["ol%00li/readable", "olli/read%00able", "olli/%ED%A0%80", "Olli/readable"]) {
+      const info = await fetch(`${stack.urls[0]}/git/${path}.git/info/refs?service=git-upload-pack`)
+      expect([path, info.status]).toEqual([path, 404])
+    }
   })
 
   it("refuses a tag that is moved or deleted, says another version, or tags what is no release, with the reason", async () => {
