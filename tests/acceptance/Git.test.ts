@@ -325,6 +325,8 @@ describe("git over HTTP", () => {
     expect(await head()).toBe(undefined)
     await sound(here, "push", "origin", "HEAD:refs/heads/anew")
     expect(await head()).toBe("refs/heads/anew")
+    await sound(here, "push", "origin", "HEAD:refs/heads/a-last", "HEAD:refs/heads/main", ":refs/heads/anew")
+    expect(await head()).toBe("refs/heads/main")
   })
 
   it("tells a client that asks first to go on, answers HEAD as GET, and serves the service that it permitted", async () => {
