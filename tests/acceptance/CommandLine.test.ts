@@ -300,6 +300,7 @@ describe("the quickagent command", () => {
     expect(items).toMatchObject([{ id, reporter: "rita", category: "spam", version: "1.0.0", text: "It advertises." }])
     expect((await reader.quickagent(["report", "olli/source@^1", "--category", "spam", "--text", "x"])).code).toBe(2)
     expect((await reader.quickagent(["report", "olli/source", "--category", "ugly", "--text", "x"])).code).toBe(2)
+    expect((await reader.quickagent(["report", "olli/source", "--category", "spam", "--text", ""])).code).toBe(2)
   })
 
   it("refuses a lock file, an archive and an attestation that were tampered with", async () => {

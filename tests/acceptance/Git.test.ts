@@ -325,6 +325,8 @@ describe("git over HTTP", () => {
     expect(await head()).toBe(undefined)
     await sound(here, "push", "origin", "HEAD:refs/heads/anew")
     expect(await head()).toBe("refs/heads/anew")
+    await sound(here, "push", "origin", "HEAD:refs/heads/a-last", "HEAD:refs/heads/main", ":refs/heads/anew")
+    expect(await head()).toBe("refs/heads/main")
   })
 
   it("tells a client that asks first to go on, answers HEAD as GET, and serves the service that it permitted", async () => {
@@ -429,6 +431,11 @@ describe("git over HTTP", () => {
     // Neither files of the repository nor other services are served.
     for (const path of ["HEAD", "config", "objects/info/packs", "git-upload-archive", "info/refs", "../x/HEAD"]) {
       expect((await fetch(`${stack.urls[0]}/git/olli/readable.git/${path}`)).status).toBe(404)
+    }
+    // What cannot be a name is not looked for.
+    for (const path of ["ol%00li/readable", "olli/read%00able", "olli/%ED%A0%80", "Olli/readable"]) {
+      const info = await fetch(`${stack.urls[0]}/git/${path}.git/info/refs?service=git-upload-pack`)
+      expect([path, info.status]).toEqual([path, 404])
     }
   })
 

@@ -136,6 +136,24 @@ describe.skipIf(executablePath === undefined)("the pages in a browser", () => {
     await close(page)
   })
 
+  it("lead in again whose session has ended, and leave what is filled in", async () => {
+    const page = await open(olli, "/keys")
+    await page.getByLabel("Name").fill("laptop")
+    await page.getByLabel("Public key").fill("ssh-ed25519 no-key")
+    await page.context().clearCookies()
+    await page.getByRole("button", { name: "Add the key" }).click()
+    await page.getByText("Your session has ended. Sign in again.").waitFor()
+    expect(await page.getByRole("button", { name: "Sign out" }).count()).toBe(0)
+    expect(await page.getByLabel("Name").inputValue()).toBe("laptop")
+    await close(page)
+    const other = await open(olli, "/tokens")
+    await other.context().clearCookies()
+    await go(other, "/agents/olli/other/settings")
+    await other.getByText("Sign in to see this page.").waitFor()
+    expect(await other.getByRole("button", { name: "Sign out" }).count()).toBe(0)
+    await close(other)
+  })
+
   it("tell an owner what holds a version, and staff decides on it with a reason", async () => {
     const owner = await open(olli, "/agents/olli/held")
     await owner.getByText("What holds it").waitFor()

@@ -30,7 +30,10 @@ export interface BatchOptions<Ask, Row extends Answer, E> {
   readonly group?: (ask: Ask) => string
   /** Asks of one key and group have one answer. */
   readonly key: (ask: Ask) => string
-  /** The rows of different asks of one group, at most one for each. */
+  /**
+   * The rows of different asks of one group, at most one for each. What it cannot ask, such as a text with a NUL,
+   * fails for all who share the statement: it must have been refused before.
+   */
   readonly load: (asks: readonly [Ask, ...ReadonlyArray<Ask>]) => Effect.Effect<ReadonlyArray<Row>, E>
 }
 

@@ -143,6 +143,11 @@ export class ReviewGroup extends HttpApiGroup.make("review")
   .middleware(Authenticated)
   .annotateMerge(OpenApi.annotations({ title: "Review", description: "Decisions on versions that are held" })) {}
 
+export const DisputeHold = Schema.Struct({ reason: Reason }).annotate({
+  identifier: "DisputeHold",
+  examples: [{ reason: "The key in the example is a made-up one." }]
+})
+
 export class DisputesGroup extends HttpApiGroup.make("disputes")
   .add(
     HttpApiEndpoint.get("held", "/api/v1/user/held-versions", {
@@ -158,10 +163,7 @@ export class DisputesGroup extends HttpApiGroup.make("disputes")
       .annotate(OpenApi.Summary, "The caller's versions that are held, with the stages and findings that hold them"),
     HttpApiEndpoint.post("dispute", "/api/v1/agents/:ns/:name/versions/:version/dispute", {
       params,
-      payload: Schema.Struct({ reason: Reason }).annotate({
-        identifier: "DisputeHold",
-        examples: [{ reason: "The key in the example is a made-up one." }]
-      }),
+      payload: DisputeHold,
       success: HeldVersion.pipe(HttpApiSchema.status(201)),
       error: [NotFound, AlreadyDisputed, VersionNotHeld, OrgDecommissioning]
     })

@@ -1,4 +1,5 @@
 /** `quickagent dispute`: what an owner says against the hold of a version. */
+import { DisputeHold } from "@quickagents/schema"
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { ended } from "../CommandFailed.ts"
@@ -26,7 +27,10 @@ export const disputeCommand = Command.make(
   "dispute",
   {
     release: Argument.String("release").pipe(Argument.withDescription("ns/name@version")),
-    reason: Flag.String("reason").pipe(Flag.withDescription("Why it should not be held; a reviewer reads it")),
+    reason: Flag.String("reason").pipe(
+      Flag.withDescription("Why it should not be held; a reviewer reads it"),
+      Flag.withSchema(DisputeHold.fields.reason)
+    ),
     json: Flag.Boolean("json").pipe(
       Flag.withDescription("Print what holds the version as JSON"),
       Flag.withDefault(false)

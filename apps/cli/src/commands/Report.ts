@@ -34,7 +34,10 @@ export const reportCommand = Command.make(
     category: Flag.Literals("category", CreateAbuseReport.fields.category.literals).pipe(
       Flag.withDescription("What is wrong")
     ),
-    text: Flag.String("text").pipe(Flag.withDescription("What you saw")),
+    text: Flag.String("text").pipe(
+      Flag.withDescription("What you saw"),
+      Flag.withSchema(CreateAbuseReport.fields.text)
+    ),
     json: Flag.Boolean("json").pipe(Flag.withDescription("Print the report's record as JSON"), Flag.withDefault(false))
   },
   (input) => ended(report(input))

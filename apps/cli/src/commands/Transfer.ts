@@ -15,7 +15,8 @@ const transfer = Effect.fnUntraced(function* (input: {
   const { name, ns, path } = yield* plainAgentPath(input.agent)
   const to = yield* agentPlace(input.to)
   const { client } = yield* openRegistry
-  yield* agreed(`Transfer ${path} to ${to.namespace}/${to.name ?? name}? Grants on it end.`, input.yes)
+  const ending = to.namespace === ns ? "" : " Grants on it end."
+  yield* agreed(`Transfer ${path} to ${to.namespace}/${to.name ?? name}?${ending}`, input.yes)
   const moved = yield* client.api.agentChanges.transfer({ params: { ns, name }, payload: to })
   yield* Console.log(input.json ? JSON.stringify(moved) : `${path} is ${moved.namespace}/${moved.name} now`)
 })
@@ -31,7 +32,7 @@ export const transferCommand = Command.make(
   (input) => ended(transfer(input))
 ).pipe(
   Command.withDescription(
-    "Move an agent to another namespace that you manage, or give it another name. The old name goes on leading readers to it; what is released keeps the name that it was released under. Grants on it end."
+    "Move an agent to another namespace that you manage, or give it another name. The old name goes on leading readers to it; what is released keeps the name that it was released under. In another namespace its grants end."
   ),
   Command.withShortDescription("Move or rename an agent"),
   Command.withExamples([

@@ -37,6 +37,7 @@ const send = async (method, path, { body, headers } = {}) => {
   } catch {
     throw new Problem(0, { title: "No connection", detail: "The registry does not answer. Try again in a moment." })
   }
+  if (response.status === 401) dispatchEvent(new Event("signed-out"))
   if (!response.ok) throw await problemOf(response)
   return response.status === 204 ? undefined : response.json()
 }
@@ -78,6 +79,7 @@ export const whoAmI = async () => {
 /** The words for a problem. */
 export const words = (problem) => {
   if (!(problem instanceof Problem)) return "Something went wrong on this page."
+  if (problem.status === 401) return "Your session has ended. Sign in again."
   if (problem.status === 429) return `Too many requests. Try again in ${problem.retryAfter ?? "a few"} seconds.`
   if (problem.status === 404 && problem.detail === undefined)
     return "There is nothing here, or it is not for you to see."

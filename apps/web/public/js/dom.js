@@ -18,7 +18,9 @@ export const announce = (text) => {
 }
 
 /** Shows the page anew, after a change of what all of it is about. */
-export const refresh = () => dispatchEvent(new HashChangeEvent("hashchange"))
+export const refresh = () => {
+  dispatchEvent(new HashChangeEvent("hashchange"))
+}
 
 export const time = (iso) =>
   iso === null || iso === undefined ? "" : h("time", { datetime: iso, title: iso }, new Date(iso).toLocaleString())

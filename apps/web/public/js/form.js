@@ -3,16 +3,16 @@ import { Problem, words } from "./api.js"
 import { announce, field, h, problemBox } from "./dom.js"
 
 /** Says beside a control what is wrong with it; without a message, that nothing is. */
-const blame = (control, message) => {
+const blame = (control, ...messages) => {
   const error = `${control.id}-error`
   const described = (control.getAttribute("aria-describedby") ?? "")
     .split(" ")
     .filter((id) => id !== "" && id !== error)
   control.parentElement.querySelector(".error")?.remove()
   control.removeAttribute("aria-invalid")
-  if (message !== undefined) {
+  if (messages.length > 0) {
     control.setAttribute("aria-invalid", "true")
-    control.after(h("span", { class: "error", id: error }, message))
+    control.after(h("span", { class: "error", id: error }, messages.join(". ")))
     described.push(error)
   }
   if (described.length === 0) control.removeAttribute("aria-describedby")
@@ -28,7 +28,9 @@ const refuse = (problem, fields, at, outcome) => {
     ...errors.map(({ message, pointer }) => [named(pointer), message]),
     ...(whole === undefined ? [] : [[whole, words(problem)]])
   ].filter(([which]) => which !== undefined)
-  for (const [{ control }, message] of told) blame(control, message)
+  for (const [{ control }, its] of Map.groupBy(told, ([which]) => which)) {
+    blame(control, ...new Set(its.map(([, message]) => message)))
+  }
   const rest = errors.filter(({ pointer }) => named(pointer) === undefined)
   outcome.replaceChildren(
     told.length === 0 || rest.length > 0
@@ -128,11 +130,16 @@ export const action = (label, act, { danger, done, plain, question, spoken } = {
 /** A part of a page. What `render` makes is made anew whenever it calls `again`; the focus stays in the part. */
 export const part = async (render) => {
   const box = h("div", { tabindex: "-1" })
+  let last = 0
   const again = async (said) => {
+    const mine = ++last
     const content = [await render(again)].flat(Infinity).filter(Boolean)
-    const inside = box.contains(document.activeElement)
-    box.replaceChildren(...content)
-    if (inside) box.focus()
+    // What was asked for earlier and came later is old.
+    if (mine === last) {
+      const inside = box.contains(document.activeElement)
+      box.replaceChildren(...content)
+      if (inside) box.focus()
+    }
     if (said !== undefined) announce(said)
   }
   await again()

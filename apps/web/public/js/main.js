@@ -108,6 +108,19 @@ const showShell = (path) => {
     )
 }
 
+const signInFirst = (title, path) => [
+  h("h1", null, title),
+  h("p", { class: "lead" }, "Sign in to see this page."),
+  signInLinks(state.providers, wayBack(path))
+]
+
+/** The session ran out, or was ended elsewhere: what is filled in stays, and the way in stands above it. */
+const signedOut = () => {
+  if (state.profile === null) return
+  state.profile = null
+  showShell(location.hash.slice(1) || "/")
+}
+
 let leave = () => {}
 let turn = 0
 
@@ -127,11 +140,7 @@ const show = async (moved) => {
   try {
     if (route === undefined) content = [h("h1", null, "Not found"), h("p", null, "There is no such page.")]
     else if (route.signedIn && state.profile === null) {
-      content = [
-        h("h1", null, route.title),
-        h("p", { class: "lead" }, "Sign in to see this page."),
-        signInLinks(state.providers, wayBack(path))
-      ]
+      content = signInFirst(route.title, path)
     } else {
       const onLeave = (stop) => {
         if (mine === turn) leave = stop
@@ -142,7 +151,10 @@ const show = async (moved) => {
     }
   } catch (problem) {
     if (!(problem instanceof Problem)) console.error(problem)
-    content = [h("h1", null, problem.status === 404 ? "Not found" : route.title), problemBox(problem)]
+    content =
+      problem.status === 401
+        ? signInFirst(route.title, path)
+        : [h("h1", null, problem.status === 404 ? "Not found" : route.title), problemBox(problem)]
   }
   if (mine !== turn) return
   main.replaceChildren(...content.flat(Infinity).filter(Boolean))
@@ -165,6 +177,7 @@ const start = async () => {
     main.replaceChildren(problemBox(problem))
     return
   }
+  addEventListener("signed-out", signedOut)
   addEventListener("hashchange", () => void show(true))
   await show(false)
 }

@@ -6,7 +6,8 @@
 import { Credentials } from "@quickagents/identity"
 import { CurrentRequest } from "@quickagents/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Effect, Option } from "effect"
+import { AgentName, Handle } from "@quickagents/schema"
+import { Effect, Option, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ChildProcess } from "node:child_process"
 import { PassThrough } from "node:stream"
@@ -15,6 +16,9 @@ import { GitAdmission, GitRefused } from "./GitAdmission.ts"
 import { protocolOf, secretOf, serviceOf } from "./GitPolicy.ts"
 import { gitProcess } from "./GitProcess.ts"
 import { GitRepositories } from "./GitRepositories.ts"
+
+const isHandle = Schema.is(Handle)
+const isName = Schema.is(AgentName)
 
 const maxCgiHeadBytes = 16 * 1024
 
@@ -101,12 +105,13 @@ export const GitHttp = HttpRouter.use((router) =>
       const { searchParams } = new URL(request.url, "http://registry")
       const path = params["*"] ?? ""
       const service = serviceOf(request.method, path, searchParams)
-      if (service === null) return yield* notServed
+      const ns = params["ns"] ?? ""
+      const name = (params["repo"] ?? "").replace(/\.git$/, "")
+      if (service === null || !isHandle(ns) || !isName(name)) return yield* notServed
       const address = (yield* CurrentRequest)?.ip ?? "unknown"
       const { headers } = request
       const account = yield* identify(headers["authorization"], address)
-      const name = (params["repo"] ?? "").replace(/\.git$/, "")
-      const agent = yield* admission.permit(service, account, params["ns"] ?? "", name)
+      const agent = yield* admission.permit(service, account, ns, name)
       // Git asks with an empty request of four bytes first whether a large one would be let in.
       const isPush = path === "git-receive-pack" && headers["content-length"] !== "4"
       if (isPush) yield* admission.countPush(agent.id)

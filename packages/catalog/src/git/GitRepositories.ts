@@ -324,7 +324,8 @@ export class GitRepositories extends Context.Service<
 
         /**
          * A clone checks out what HEAD names: main, or else master or the first branch of the first push. When its
-         * branch is deleted, one of the same push again, or the one with the latest commit.
+         * branch is deleted, or a push that was to bring it broke off, one of the push is chosen in the same way; when
+         * a push only deletes it, the one with the latest commit.
          */
         const nameHead = Effect.fnUntraced(function* (
           repository: string,
@@ -340,7 +341,7 @@ export class GitRepositories extends Context.Service<
           if (!isDeleted && (yield* Effect.isSuccess(words(["rev-parse", "--verify", "--quiet", head], own)))) return
           const latest = ["--format=%(refname)", "--sort=-committerdate", `--count=${deleted.length + 1}`, "refs/heads"]
           const next =
-            branches.find((ref) => ref === "refs/heads/master") ??
+            ["refs/heads/main", "refs/heads/master"].find((ref) => branches.includes(ref)) ??
             branches[0] ??
             (yield* git(["for-each-ref", ...latest], { environment: own, maxBytes: maxBranchesBytes }))
               .toString("utf8")

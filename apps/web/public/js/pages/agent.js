@@ -168,7 +168,7 @@ export const agentPage = async ({ names: [ns, name], onLeave, profile, runs }) =
   const manages =
     administers(profile, ns) ||
     (version?.holding !== undefined &&
-      !profile.staff &&
+      profile?.staff !== true &&
       (await get(path("/api/v1/agents", ns, name, "grants")).then(
         () => true,
         () => false

@@ -1,6 +1,6 @@
 import { get, path, post, remove } from "../api.js"
-import { announce, h, problemBox, table, time } from "../dom.js"
-import { form } from "../form.js"
+import { h, table, time } from "../dom.js"
+import { action, form, part } from "../form.js"
 
 const addForm = (onAdded) =>
   form({
@@ -27,58 +27,41 @@ const addForm = (onAdded) =>
     }
   })
 
+const keyRow =
+  (again) =>
+  ({ fingerprint, id, lastUsedAt, title }) =>
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, title),
+      h("td", null, h("code", null, fingerprint)),
+      h("td", null, lastUsedAt === null ? "never" : time(lastUsedAt)),
+      h(
+        "td",
+        null,
+        action("Delete", () => remove(path("/api/v1/user/keys", id)).then(() => again(`${title} is deleted`)), {
+          danger: true,
+          spoken: `Delete ${title}`,
+          question: `Delete the key “${title}”? Git does not know you by it any more.`
+        })
+      )
+    )
+
 /** The account's SSH keys, with which git fetches and pushes and nothing else is done. */
 export const keysPage = async () => {
-  const list = h("div", null)
-  const fill = async () => {
+  let added
+  const list = await part(async (again) => {
+    added = again
     const { items } = await get("/api/v1/user/keys")
-    list.replaceChildren(
-      items.length === 0
-        ? h("p", { class: "soft" }, "No key yet.")
-        : table(
-            "SSH keys",
-            ["Name", "Fingerprint", "Last used", ""],
-            items.map((key) =>
-              h(
-                "tr",
-                null,
-                h("th", { scope: "row" }, key.title),
-                h("td", null, h("code", null, key.fingerprint)),
-                h("td", null, key.lastUsedAt === null ? "never" : time(key.lastUsedAt)),
-                h(
-                  "td",
-                  null,
-                  h(
-                    "button",
-                    {
-                      type: "button",
-                      class: "danger",
-                      "aria-label": `Delete ${key.title}`,
-                      onclick: async () => {
-                        if (!confirm(`Delete the key “${key.title}”? Git does not know you by it any more.`)) return
-                        try {
-                          await remove(path("/api/v1/user/keys", key.id))
-                          announce("Key deleted")
-                          await fill()
-                        } catch (problem) {
-                          list.prepend(problemBox(problem))
-                        }
-                      }
-                    },
-                    "Delete"
-                  )
-                )
-              )
-            )
-          )
-    )
-  }
-  await fill()
+    return items.length === 0
+      ? h("p", { class: "soft" }, "No key yet.")
+      : table("SSH keys", ["Name", "Fingerprint", "Last used", ""], items.map(keyRow(again)))
+  })
   return [
     h("h1", null, "SSH keys"),
     h("p", { class: "lead" }, "For git over SSH. A key opens nothing else: programs use tokens."),
     list,
     h("h2", null, "New key"),
-    addForm(fill)
+    addForm(() => added())
   ]
 }

@@ -275,7 +275,11 @@ export const orgPage = async ({ names: [handle], profile, reload }) => {
     h(
       "p",
       { class: "row" },
-      h("a", { href: `#/mine?${new URLSearchParams({ namespace: handle })}` }, "Agents"),
+      h(
+        "a",
+        { href: `#${role === undefined ? "/agents" : "/mine"}?${new URLSearchParams({ namespace: handle })}` },
+        "Agents"
+      ),
       sees ? h("a", { href: `#${path("/orgs", handle, "audit")}` }, "Audit log") : undefined,
       mine ? h("a", { href: `#${path("/orgs", handle, "credits")}` }, "Credits") : undefined
     ),

@@ -1,6 +1,6 @@
 import { get, path, post, remove } from "../api.js"
-import { announce, badge, choice, facts, h, problemBox, size, time } from "../dom.js"
-import { form, given } from "../form.js"
+import { announce, badge, choice, facts, h, size, time } from "../dom.js"
+import { action, form, given } from "../form.js"
 import { filters, listing, queryOf } from "../listing.js"
 import { findingList } from "../findings.js"
 
@@ -97,13 +97,9 @@ export const reviewPage = async ({ names, profile }) => {
   const show = (entry) => {
     const { review } = entry
     const mine = review.claim?.by === profile.handle
-    const claiming = async (change) => {
-      try {
-        show(await change())
-        announce("Done")
-      } catch (problem) {
-        body.prepend(problemBox(problem))
-      }
+    const claimed = (changed) => {
+      show(changed)
+      announce(changed.review.claim === null ? "The claim is given back" : "It is claimed")
     }
     body.replaceChildren(
       h("h1", null, `${namespace}/${name}@${version} `, badge(entry.status)),
@@ -137,23 +133,11 @@ export const reviewPage = async ({ names, profile }) => {
       ]),
       h("h2", null, "Findings"),
       review.findings.length === 0 ? h("p", { class: "soft" }, "None: staff holds it.") : findingList(review.findings),
-      h(
-        "p",
-        null,
-        mine
-          ? h(
-              "button",
-              { type: "button", class: "plain", onclick: () => claiming(() => remove(`${address}/claim`)) },
-              "Give the claim back"
-            )
-          : review.claim === null
-            ? h(
-                "button",
-                { type: "button", onclick: () => claiming(() => post(`${address}/claim`)) },
-                "Claim it for an hour"
-              )
-            : undefined
-      ),
+      ...(mine
+        ? action("Give the claim back", () => remove(`${address}/claim`).then(claimed), { plain: true })
+        : review.claim === null
+          ? action("Claim it for an hour", () => post(`${address}/claim`).then(claimed))
+          : []),
       h("h2", null, "Decide"),
       review.needsSecondApproval
         ? h("p", { class: "soft" }, "Publishing takes the approval of two different reviewers.")

@@ -65,8 +65,10 @@ export const rulesetsPage = async ({ onLeave }) => {
     ]
   })
   const timer = setInterval(() => {
+    // Nobody's rules close, and nobody's focus goes, while they are read.
+    if (!underWay || document.hidden || list.querySelector("details[open], :focus") !== null) return
     // What fails now is asked again by the next turn.
-    if (underWay && !document.hidden) again().catch(() => {})
+    again().catch(() => {})
   }, refreshMs)
   onLeave(() => clearInterval(timer))
   return [

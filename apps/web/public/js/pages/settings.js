@@ -44,7 +44,7 @@ const generalForm = (address, agent, skippable) => {
 
 const versionRow = (address, again) => (version) => {
   const { status } = version
-  const at = `${path(address, "versions")}/${encodeURIComponent(version.version)}`
+  const at = path(address, "versions", version.version)
   const change = (label, verb, said, options) =>
     action(
       label,
@@ -172,7 +172,7 @@ const transferForm = (address, { name, namespace }, profile) =>
       },
       { name: "name", label: "Name there", control: h("input", { required: true, value: name, spellcheck: "false" }) }
     ],
-    question: `Transfer ${namespace}/${name}? Grants on it end, and changes are made under the new name only.`,
+    question: `Transfer ${namespace}/${name}? In another namespace its grants end. Changes are made under the new name only.`,
     submit: "Transfer",
     send: async (to) => {
       const moved = await post(`${address}/transfer`, to)

@@ -1,5 +1,6 @@
 import { get, path, post, remove } from "../api.js"
-import { announce, field, h, problemBox, table, time } from "../dom.js"
+import { field, h, problemBox, table, time } from "../dom.js"
+import { action, part } from "../form.js"
 
 const scopes = {
   "agent:read": "read agents, versions and reports",
@@ -24,12 +25,16 @@ const mintForm = (onMinted) => {
     meaning
   }))
   const outcome = h("div", null)
+  // Pressing twice makes one token.
+  let busy = false
   return h(
     "form",
     {
       class: "card",
       onsubmit: async (event) => {
         event.preventDefault()
+        if (busy) return
+        busy = true
         try {
           const made = await post("/api/v1/user/tokens", {
             name: name.value,
@@ -48,6 +53,8 @@ const mintForm = (onMinted) => {
           await onMinted()
         } catch (problem) {
           outcome.replaceChildren(problemBox(problem))
+        } finally {
+          busy = false
         }
       }
     },
@@ -70,54 +77,37 @@ const mintForm = (onMinted) => {
   )
 }
 
+const tokenRow =
+  (again) =>
+  ({ expiresAt, hint, id, lastUsedAt, name, scopes }) =>
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, name, h("br"), h("code", { class: "soft" }, `${hint}…`)),
+      h("td", null, scopes.join(", ")),
+      h("td", null, lastUsedAt === null ? "never" : time(lastUsedAt)),
+      h("td", null, expiresAt === null ? "never" : time(expiresAt)),
+      h(
+        "td",
+        null,
+        action("Revoke", () => remove(path("/api/v1/user/tokens", id)).then(() => again(`${name} is revoked`)), {
+          danger: true,
+          spoken: `Revoke ${name}`,
+          question: `Revoke the token “${name}”? What uses it stops working at once.`
+        })
+      )
+    )
+
 /** The account's personal access tokens: listed, minted and revoked. */
 export const tokensPage = async () => {
-  const list = h("div", null)
-  const fill = async () => {
+  let minted
+  const list = await part(async (again) => {
+    minted = again
     const { items } = await get("/api/v1/user/tokens")
-    list.replaceChildren(
-      items.length === 0
-        ? h("p", { class: "soft" }, "No token yet.")
-        : table(
-            "Tokens",
-            ["Name", "May", "Last used", "Expires", ""],
-            items.map((token) =>
-              h(
-                "tr",
-                null,
-                h("th", { scope: "row" }, token.name, h("br"), h("code", { class: "soft" }, `${token.hint}…`)),
-                h("td", null, token.scopes.join(", ")),
-                h("td", null, token.lastUsedAt === null ? "never" : time(token.lastUsedAt)),
-                h("td", null, token.expiresAt === null ? "never" : time(token.expiresAt)),
-                h(
-                  "td",
-                  null,
-                  h(
-                    "button",
-                    {
-                      type: "button",
-                      class: "danger",
-                      "aria-label": `Revoke ${token.name}`,
-                      onclick: async () => {
-                        if (!confirm(`Revoke the token “${token.name}”? What uses it stops working at once.`)) return
-                        try {
-                          await remove(path("/api/v1/user/tokens", token.id))
-                          announce("Token revoked")
-                          await fill()
-                        } catch (problem) {
-                          list.prepend(problemBox(problem))
-                        }
-                      }
-                    },
-                    "Revoke"
-                  )
-                )
-              )
-            )
-          )
-    )
-  }
-  await fill()
+    return items.length === 0
+      ? h("p", { class: "soft" }, "No token yet.")
+      : table("Tokens", ["Name", "May", "Last used", "Expires", ""], items.map(tokenRow(again)))
+  })
   return [
     h("h1", null, "Personal access tokens"),
     h(
@@ -129,6 +119,6 @@ export const tokensPage = async () => {
     ),
     list,
     h("h2", null, "New token"),
-    mintForm(fill)
+    mintForm(() => minted())
   ]
 }
