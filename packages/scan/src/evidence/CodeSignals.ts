@@ -292,20 +292,26 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
   let sent: number | undefined
   let deletes: number | undefined
   let isAtHome = false
+  let walks: number | undefined
+  let writes: number | undefined
+  let waits: number | undefined
   // A script that asks at the keyboard lets the person decide.
+  // What the script starts itself is its own to remove.
+  const isThrowaway = /\bdocker\s+run\b|\bpodman\s+run\b|mktemp|tempfile\.|kind create|CREATE DATABASE|testcontainers|minikube start/u.test(text)
   const isAsking = /\bread\s+-\w*p|\binput\(|readline|confirm\(|prompts?\(|Read-Host/u.test(text)
   text
     .split("\n")
     .slice(0, maxLines)
-    .forEach((raw, index) => {
+    .forEach((raw, index, all) => {
       const content = bounded(raw)
+      const next = (all[index + 1] ?? "").slice(0, 200)
       const line = index + 1
       if (/^\s*(?:#(?!!)|\/\/)/u.test(content)) return
       for (const { kind, pattern, weight, what } of codeRules)
         if (pattern.test(content))
           signals.push({
             kind,
-            weight: kind === "destroy" && isAsking ? weight * 0.5 : Math.min(1, weight * 1.25),
+            weight: kind === "destroy" && (isAsking || (isThrowaway && weight < 1)) ? weight * 0.5 : Math.min(1, weight * 1.25),
             line,
             file,
             what
@@ -316,6 +322,16 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
         )
       )
         deletes ??= line
+      if (/readdir|os\.walk|rglob|\bglob\(|\bfind\s+[./"$~]|Get-ChildItem[^\n]{0,40}-Recurse|filepath\.Walk/u.test(content)) walks ??= line
+      if (/writeFileSync|write_text|write_bytes|open\([^)\n]{0,60}["']w|unlink|os\.remove|rmSync|truncate|>\s*"?\$\w|\bshred\b|Set-Content|renameSync/u.test(content))
+        writes ??= line
+      if (
+        /time ?zone|locale|LANG\b|getlocale|hostname\(|gethostname|userInfo\(|getuser\(|whoami|new Date\(|Date\.now|date\.today|datetime\.(?:now|utcnow)|\$\(date|process\.platform|Math\.random|random\.random|GITHUB_ACTOR|npm_config/iu.test(
+          content
+        ) &&
+        /\bif\b|\?|&&|includes\(|\bin\b|-(?:gt|ge|eq)\b/u.test(content.concat(next))
+      )
+        waits ??= line
       if (/expanduser|homedir\(|\$HOME\b|Path\.home|USERPROFILE|["'\s]~\//u.test(content)) isAtHome = true
       if (takes.test(content) && !usesKey.test(content)) taken ??= line
       if (sends.test(content)) sent ??= line
@@ -339,6 +355,14 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
       line: deletes,
       file,
       what: "a script deletes and knows the home directory"
+    })
+  if (waits !== undefined && walks !== undefined && writes !== undefined)
+    signals.push({
+      kind: "destroy",
+      weight: 0.7,
+      line: waits,
+      file,
+      what: "a script writes over files that it searches for, at certain places or times only"
     })
   if (taken !== undefined)
     signals.push({

@@ -12,27 +12,61 @@ import { manifestSignals } from "./ManifestSignals.ts"
 import { nameSignals } from "./NameSignals.ts"
 import { proseSignals } from "./ProseSignals.ts"
 import type { Kind, Signal } from "./ProseSignals.ts"
-import { isCodePath, statementsOf, visible } from "./Statements.ts"
+import { isAboutAttacks, isCodePath, isDataPath, statementsOf, visible } from "./Statements.ts"
 
 /** The sum of the kinds from which on a version is held. */
 export const holdsFrom = 0.9
 
-/** Where the manifest's servers are is for S6 and S7 to judge; beside it a name such as `mail` is no verb. */
-const withoutPlaces = (manifest: string) => manifest.replace(/\burl:\s*["']?[^\s"',}]+["']?/gu, "url:")
+/** What a manifest says to people; its hosts, globs and names are judged as what they are. */
+const spokenOf = (manifest: string) =>
+  manifest
+    .split("\n")
+    .map((line) => (/^\s*#|\b(?:description|purpose|label|help|keywords|title|reason)\s*:|^\s+[^-:[\]]{30,}$/iu.test(line) ? line : ""))
+    .join("\n")
+/** To say openly what a package works on is no sign of anything. */
+const declared: ReadonlySet<Kind> = new Set(["persist", "sensitive", "disable-guard", "destroy", "send", "pretext"])
+
+/** What the description says that the package is for weighs less where its texts speak of it. */
+const purposes: ReadonlyArray<readonly [Kind, RegExp]> = [
+  ["persist", /AGENTS\.md|CLAUDE\.md|agent rules|cron|systemd|hooks?\b|service|dotfiles|schedul|timer|autostart/iu],
+  ["sensitive", /credential|password|secret|\bssh\b|keys?\b|token|vault|wallet|cookie|privacy|incident|forensic|leak/iu],
+  ["disable-guard", /harden|security|sudo|permission|firewall|audit|certificate|sandbox/iu],
+  ["phish", /password|phish|security|awareness|scam|fraud|wallet/iu],
+  ["destroy", /clean|delet|prune|purge|retention|backup|restore|rotat|archiv|migrat|histor|destroy/iu],
+  ["decode", /decod|base64|jwt|encod|unicode|cipher|puzzle|escape room/iu],
+  ["conceal", /escape room|game|story|mystery|quiz|tutor|puzzle|surprise|murder/iu],
+  ["false-report", /role ?play|simulat|fiction|story|game|interview|test data|fixture/iu]
+]
+const ofPurpose = 0.6
 
 export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Signal> => {
   const { manifest } = pkg
   const texts = pkg.files.flatMap(({ path, text }) => (text === undefined ? [] : [{ path, text }]))
-  const granted = (manifest?.capabilities?.network?.egress ?? []).map((entry) =>
-    entry.slice(0, entry.lastIndexOf(":")).toLowerCase()
-  )
+  const hostsOf = (urls: ReadonlyArray<unknown>) =>
+    urls.flatMap((url) => (typeof url === "string" && URL.canParse(url) ? [new URL(url).hostname] : []))
+  const { browser, network } = manifest?.capabilities ?? {}
+  // What the manifest declares in any way is no address of the author's own.
+  const granted = [
+    ...(network?.egress ?? []).map((entry) => entry.slice(0, entry.lastIndexOf(":")).toLowerCase()),
+    ...hostsOf(browser?.sites ?? []),
+    ...hostsOf((manifest?.mcpServers ?? []).map(({ url }) => url))
+  ]
+  const isFor = new Set(purposes.flatMap(([kind, says]) => (says.test(manifest?.description ?? "") ? [kind] : [])))
+  const isAttackLore = isAboutAttacks(`# ${manifest?.description ?? ""}`)
+  const inText = (path: string, signals: ReadonlyArray<Signal>) =>
+    signals.map((signal) => ({
+      ...signal,
+      weight:
+        signal.weight * (isFor.has(signal.kind) ? ofPurpose : 1) * (isAttackLore && isDataPath(path) ? ofPurpose : 1)
+    }))
   return [
     ...texts.flatMap(({ path, text }) => {
       const plain = visible(text)
-      if (path === manifestFile) return proseSignals(path, statementsOf(path, withoutPlaces(plain)), granted)
+      if (path === manifestFile)
+        return proseSignals(path, statementsOf(path, spokenOf(plain)), granted).filter(({ kind }) => !declared.has(kind))
       const statements = statementsOf(path, plain)
       return [
-        ...proseSignals(path, statements, granted),
+        ...inText(path, proseSignals(path, statements, granted)),
         ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path)
           ? scriptSignals(path, plain, granted)
           : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))
@@ -61,7 +95,7 @@ export const strongest = (signals: ReadonlyArray<Signal>): ReadonlyArray<Signal>
     else if (signal.kind === "grants") best.set(signal.kind, { ...known, weight: known.weight + signal.weight / 2 })
   }
   for (const [kind, signal] of best)
-    if (kind !== "grants" && new Set(sorts.get(kind)?.values()).size > 1)
+    if (kind !== "grants" && (new Set(sorts.get(kind)?.values()).size > 1 || (sorts.get(kind)?.size ?? 0) > 2))
       best.set(kind, { ...signal, weight: signal.weight + 0.2 })
   return [...best.values()].toSorted((a, b) => b.weight - a.weight)
 }

@@ -143,7 +143,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "exfiltration",
     "high",
     "Names an address built to receive what is sent to it",
-    /\b(?:webhook\.site\/|[a-z0-9-]+\.(?:requestbin|pipedream|oast|oastify|interact|burpcollaborator|ngrok|ngrok-free)\.(?:com|net|io|sh|fun|pro|live|site|app|dev)\b|discord(?:app)?\.com\/api\/webhooks\/|api\.telegram\.org\/bot|transfer\.sh\/)/iu
+    /\b(?:webhook\.site\/|[a-z0-9-]+\.(?:requestbin|pipedream|oast|oastify|interact|burpcollaborator|ngrok|ngrok-free)\.(?:com|net|io|sh|fun|pro|live|site|app|dev)\b|discord(?:app)?\.com\/api\/webhooks\/\d|api\.telegram\.org\/bot\d|transfer\.sh\/)/iu
   ),
   code(
     "js-exfiltration",

@@ -13,7 +13,7 @@ const bounded = (line: string) =>
 
 /** A text that forbids an act names it too: "never send secrets to a webhook". */
 const forbids =
-  /(?:\b(?:never|must not|do not|don['’]t|cannot|can['’]t|refuse to|forbidden to|not allowed to|should not|avoid)\s+(?:ever\s+|try to\s+|attempt to\s+|be asked to\s+)?(?:[\w'’]+\s+(?:or|and|,)\s+)?|\b(?:if|when|even if|unless)\b[^.\n]{0,60}\b(?:asks?|tells?|instructs?|says?)\b[^.\n]{0,40}(?:\bto\s+)?["'“]?)$/iu
+  /(?:\b(?:never|must not|do not|don['’]t|cannot|can['’]t|refuse to|forbidden to|not allowed to|should not|avoid)\s+(?:ever\s+|try to\s+|attempt to\s+|be asked to\s+)?(?:[\w'’]+\s+(?:or|and|,)\s+)?|\b(?:never|must not|mustn['’]t|may not|do not|don['’]t|refuse to)\b[^.;:\n]{0,50}\b(?:or|and|nor)\s+|\b(?:if|when|even if|unless)\b[^.\n]{0,60}\b(?:asks?|tells?|instructs?|says?)\b[^.\n]{0,40}(?:\bto\s+)?["'“]?)$/iu
 
 export interface RuleMatch {
   readonly rule: Rule
@@ -54,7 +54,7 @@ export const matchRules = (source: string, path = "text.md"): ReadonlyArray<Rule
       for (const candidate of [lines[index], windows[index]]) {
         const match = rule.pattern.exec(candidate)
         if (match && !(rule.isProse && forbids.test(candidate.slice(0, match.index))))
-          return [{ rule, line: index + 1, isMention: isDataPath(path) && isQuotedCase(lines[index]) }]
+          return [{ rule, line: index + 1, isMention: isDataPath(path) && isQuotedCase(candidate) }]
       }
     }
     return []
