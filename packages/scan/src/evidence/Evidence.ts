@@ -12,7 +12,25 @@ import { manifestSignals } from "./ManifestSignals.ts"
 import { nameSignals } from "./NameSignals.ts"
 import { proseSignals } from "./ProseSignals.ts"
 import type { Kind, Signal } from "./ProseSignals.ts"
+import type { Statement } from "./Statements.ts"
+import { readingOf } from "../judge/Trained.ts"
 import { isAboutAttacks, isCodePath, isDataPath, statementsOf, visible } from "./Statements.ts"
+
+/** What the trained model says of a file's passages: the likest of them. */
+const mannerSignals = (file: string, statements: ReadonlyArray<Statement>): ReadonlyArray<Signal> => {
+  let weight = 0
+  let line = 0
+  for (const { isMention, line: at, spoken } of statements) {
+    const manner = isMention ? 0 : readingOf(spoken).manner
+    if (manner > weight) {
+      weight = manner
+      line = at
+    }
+  }
+  return weight === 0
+    ? []
+    : [{ kind: "manner", weight, line, file, what: "a passage is like those of hostile packages" }]
+}
 
 /** The sum of the kinds from which on a version is held. */
 export const holdsFrom = 0.9
@@ -66,7 +84,7 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
         return proseSignals(path, statementsOf(path, spokenOf(plain)), granted).filter(({ kind }) => !declared.has(kind))
       const statements = statementsOf(path, plain)
       return [
-        ...inText(path, proseSignals(path, statements, granted)),
+        ...inText(path, [...proseSignals(path, statements, granted), ...mannerSignals(path, statements)]),
         ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path)
           ? scriptSignals(path, plain, granted)
           : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))

@@ -175,7 +175,6 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     in .. user's/person's/his/her/their/owner's/customer's +name
     regardless/whatever/irrespective .. wins/is/are/must/should/always/every
     attribute/credit/assign .. to .. reports/experts/industry/him/them/sources/studies
-    make +up
     verified/secured/encrypted/deleted/done/completed/finished/safe .. although/even/without/@not .. happened/done/checked
     act/behave/look/respond +as +if/though
     expect/expects/believe/believes/think/assumes/trust .. so +say/keep/leave/tell
@@ -569,7 +568,7 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     near-factory/factory +state
     start .. with .. home +directory/folder
     delete/remove/empty/terminate/clear .. first/old/older .. snapshots/backups/dumps/versions/copies
-    snapshots/backups/versions/dumps .. delete/remove/first/back/old
+    snapshots/backups/dumps .. delete/remove .. first/too/also/before/since
     suspend*/disable*/turn .. versioning/gestion
     lift/remove +the/any +protection
     also/even +on/in +protected

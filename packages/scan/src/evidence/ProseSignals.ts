@@ -29,6 +29,7 @@ export type Kind =
   | "code"
   | "grants"
   | "name"
+  | "manner"
 
 export interface Signal {
   readonly kind: Kind

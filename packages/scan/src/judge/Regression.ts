@@ -10,16 +10,17 @@ export interface Example {
 
 export interface Model {
   readonly bias: number
-  readonly weights: Float64Array
+  readonly weights: ArrayLike<number>
 }
 
-export const hp = { epochs: 12, rate: 0.48, decay: 2e-4, sq: 0.1, bias: -3, neg: 1 }
-const epochs = 12
-const learningRate = 0.12
-const decay = 2e-4
+const epochs = 10
+const rate = 0.45
+const decay = 5e-4
+/** Low: a passage of unknown words is no evidence of anything. */
+const bias = -3
 
 /** mulberry32: small, and the same on every machine. */
-const randomFrom = (seed: number) => {
+export const randomFrom = (seed: number) => {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0
@@ -32,22 +33,22 @@ const randomFrom = (seed: number) => {
 /** Longer passages have more features to say the same with. */
 const lengthOf = (features: ReadonlyArray<number>) => Math.sqrt(features.length + 20)
 
-export const logitOf = ({ bias, weights }: Model, features: ReadonlyArray<number>): number => {
+export const logitOf = (model: Model, features: ReadonlyArray<number>): number => {
   let sum = 0
-  for (const feature of features) sum += weights[feature] * valueOf(feature)
-  return bias + sum / lengthOf(features)
+  for (const feature of features) sum += model.weights[feature] * valueOf(feature)
+  return model.bias + sum / lengthOf(features)
 }
 
-const sigmoid = (x: number) => 1 / (1 + Math.exp(-x))
+export const sigmoid = (x: number) => 1 / (1 + Math.exp(-x))
 
-/** AdaGrad, with the bias held low: a passage of unknown words is no evidence of anything. */
+/** AdaGrad over the examples in an order that changes with each round. */
 export const fit = (examples: ReadonlyArray<Example>): Model => {
   const random = randomFrom(20_261_121)
   const weights = new Float64Array(buckets)
-  const squares = new Float64Array(buckets).fill(hp.sq)
-  const bias = -3
+  const squares = new Float64Array(buckets).fill(0.1)
+  const model = { bias, weights }
   const order = examples.map((_, index) => index)
-  for (let epoch = 0; epoch < hp.epochs; epoch++) {
+  for (let epoch = 0; epoch < epochs; epoch++) {
     for (let i = order.length - 1; i > 0; i--) {
       const j = Math.floor(random() * (i + 1))
       const other = order[i]
@@ -56,14 +57,14 @@ export const fit = (examples: ReadonlyArray<Example>): Model => {
     }
     for (const index of order) {
       const { features, importance, isPositive } = examples[index]
+      const error = importance * ((isPositive ? 1 : 0) - sigmoid(logitOf(model, features)))
       const length = lengthOf(features)
-      const error = importance * ((isPositive ? 1 : 0) - sigmoid(logitOf({ bias, weights }, features)))
       for (const feature of features) {
-        const gradient = (error * valueOf(feature)) / length - hp.decay * weights[feature]
+        const gradient = (error * valueOf(feature)) / length - decay * weights[feature]
         squares[feature] += gradient * gradient
-        weights[feature] += (hp.rate * gradient) / Math.sqrt(squares[feature])
+        weights[feature] += (rate * gradient) / Math.sqrt(squares[feature])
       }
     }
   }
-  return { bias, weights }
+  return model
 }

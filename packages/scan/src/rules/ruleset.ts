@@ -280,7 +280,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "credential-theft",
     "high",
     "Tells the agent to read keys of the machine",
-    String.raw`\b(?:read|open|copy|collect|print|list|search|find|grab|include|extract|load)\b[^.\n]{0,60}(?:~\/|\$HOME\/|\/root\/|\/home\/\S*)?(?:\.ssh\b|id_rsa|id_ed25519|\.aws\/credentials|\.git-credentials|\.netrc|\.gnupg|\/etc\/shadow|keychain|login data|browser(?:['’]s)? (?:cookies|saved passwords|password store)|saved passwords)`
+    String.raw`(?<!\b(?:an?|the|your|this) )\b(?:read|open|copy|collect|print|list|search|find|grab|include|extract|load)\b[^.\n]{0,60}(?:~\/|\$HOME\/|\/root\/|\/home\/\S*)?(?:\.ssh\b|id_rsa|id_ed25519|\.aws\/credentials|\.git-credentials|\.netrc|\.gnupg|\/etc\/shadow|keychain|login data|browser(?:['’]s)? (?:cookies|saved passwords|password store)|saved passwords)`
   ),
   code(
     "cloud-metadata",
