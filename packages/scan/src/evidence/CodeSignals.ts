@@ -100,7 +100,7 @@ export const codeRules: ReadonlyArray<CodeRule> = [
     weight: 1,
     what: "fetches a program and runs it",
     pattern:
-      /\b(?:curl|wget)\b[^\n|]{0,200}(?:https?:\/\/|\$)[^\n|]{2,200}\|\s*(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:ba|z|da)?sh\b|\b(?:curl|wget)\b[^\n|]{0,240}\|\s*(?:sudo\s+)?(?:python3?|node|perl|ruby|php)\b/iu
+      /\b(?:curl|wget)\b(?![^\n|]{0,120}https:\/\/(?:sh\.rustup\.rs|get\.docker\.com|install\.python-poetry\.org|deb\.nodesource\.com|get\.pnpm\.io|bun\.sh|deno\.land|astral\.sh|fly\.io|get\.k3s\.io|raw\.githubusercontent\.com\/(?:Homebrew|nvm-sh|helm)\/)[^\n|]{0,120}\|)[^\n|]{0,200}(?:https?:\/\/|\$)[^\n|]{2,200}\|\s*(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:ba|z|da)?sh\b|\b(?:curl|wget)\b[^\n|]{0,240}\|\s*(?:sudo\s+)?(?:python3?|node|perl|ruby|php)\b/iu
   },
   {
     kind: "sensitive",
@@ -404,8 +404,8 @@ export const commandSignals = (
     commands.some(
       (command) => /^(?:ba|z|da|k|fi)?sh$|^(?:pwsh|powershell|cmd|env|xargs)$/u.test(command) || part.includes(command)
     )
-  for (const { around, isCode, isMention, line, text } of statements) {
-    const context = isMention ? 0.25 : !isCode && isAsked.test(around) ? 0.6 : 1
+  for (const { around, isCode, isMention, isShown, line, text } of statements) {
+    const context = isMention || (isShown && !isCode) ? 0.25 : !isCode && isAsked.test(around) ? 0.6 : 1
     for (const { kind, pattern, scriptsOnly, weight, what } of codeRules)
       if ((isCode || scriptsOnly !== true) && pattern.test(text))
         signals.push({
@@ -415,7 +415,7 @@ export const commandSignals = (
           file,
           what
         })
-    if (isMention) continue
+    if (isMention || (isShown && !isCode)) continue
     const isTaking = takes.test(text) && !usesKey.test(text)
     const isSending = sends.test(text)
     if (isCode && isTaking) taken ??= line

@@ -118,8 +118,12 @@ export const strongest = (signals: ReadonlyArray<Signal>): ReadonlyArray<Signal>
   return [...best.values()].toSorted((a, b) => b.weight - a.weight)
 }
 
+/** What is only named, or asked about, does not add up. */
+const leastWeight = 0.25
+const hints: ReadonlySet<Kind> = new Set(["pretext", "reach", "grants"])
+
 export const evidenceFindings = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Finding> => {
-  const kinds = strongest(signalsOf(pkg, previous))
+  const kinds = strongest(signalsOf(pkg, previous).filter(({ kind, weight }) => weight >= (hints.has(kind) ? 0.1 : leastWeight)))
   const sum = kinds.reduce((total, { weight }) => total + weight, 0)
   // Sums of tenths are not exact.
   const isHeld = sum >= holdsFrom - 1e-9

@@ -85,6 +85,16 @@ const wideRead = (globs: ReadonlyArray<string> = []) =>
 const tamperGlob =
   /(?:^|\/)(?:\.bashrc|\.zshrc|\.profile|\.ssh|\.git\/hooks|\.github\/workflows|\.npmrc|\.pypirc|\.claude|\.cursor|docker\.sock|\.aws|\.gnupg|\.vscode)/u
 
+/** Labels of hosts that are there to receive. */
+const receiving =
+  /(?:^|[.-])(?:sync|collect(?:or)?|logs?|ingest|intake|stats?|relay|telemetry|metrics|track(?:er|ing)?|reports?|cache|mirror|inbox|drop|hooks?|beacon|updates?|gate|in|up|dl)(?:[.-]|$)/u
+/** A description of something that cannot be done without a network. */
+const needsNetwork =
+  /search|fetch|download|\bAPI\b|\bweb|\bsites?\b|sync|upload|\bpost|send|publish|notif|deploy|online|mail|feed|news|weather|translat|prices?|market|git|slack|discord|telegram|registry|packages?|domain|\bdns|http|server|cloud|look|check|monitor|track|import|export|release|webhook|calendar|\bbot\b|\btests?\b|service|literature|research|quer|database|sources?|rates?|install|benchmark|backup|automation|jira|salesforce|lockfile|upgrad|dependen/iu
+const isPatchOf = (version: string, former: string) =>
+  version.split(".").slice(0, 2).join(".") === former.split(".").slice(0, 2).join(".")
+const publisherOf = ({ name }: Manifest) => name.split("/")[0].split("-")[0]
+
 type Text = { readonly path: string; readonly text: string }
 
 const named = (texts: string, name: string) =>
@@ -187,6 +197,16 @@ export const manifestSignals = (
     )
       add("phish", 1, "asks for a password or code in a question, where it is stored as an answer")
 
+  // Half of all packages ask for hosts or a shell; those of the publisher and those made to receive are rarer among honest ones.
+  const publisher = publisherOf(manifest)
+  const reach = [
+    hosts.some((name) => publisher.length > 3 && name.split(/[.-]/u).includes(publisher)) ? 0.3 : 0,
+    hosts.some((name) => receiving.test(name)) ? 0.3 : 0,
+    hosts.length > 0 && !needsNetwork.test(`${description} ${(manifest.keywords ?? []).join(" ")}`) ? 0.15 : 0,
+    commands.some((command) => /^(?:ba|z|da)?sh$/u.test(command)) ? 0.1 : 0
+  ].reduce((sum, weight) => sum + weight, 0)
+  if (reach > 0) add("reach", Math.min(0.5, reach), "asks for hosts or a shell that its description does not explain")
+
   if (previous === undefined) return signals
   const before = previous.capabilities
   const beforeHosts = (before.network?.egress ?? []).map(hostOf)
@@ -222,6 +242,8 @@ export const manifestSignals = (
     const isSilent = previous.instructions !== undefined && previous.instructions.trim() === instructions?.trim()
     if (isSilent)
       add("grants", widened >= 2 ? 1 : 0.6, `asks for more than ${previous.version} and says no word about it`)
+    else if (isPatchOf(manifest.version, previous.version))
+      add("grants", 0.6, `asks for more than ${previous.version} in a version that only mends`)
     else if (widened >= 2)
       add(
         "grants",
@@ -229,6 +251,8 @@ export const manifestSignals = (
         `asks for more than ${previous.version} under an unchanged description`
       )
   }
+  if (newHosts.length + newServers.length > 0 && previous.description === description)
+    add("reach", 0.3, `reaches hosts or servers that ${previous.version} did not, under an unchanged description`)
   const quietHosts = newHosts.filter((name) => unsaid(name.replace(/^\*\./u, "")))
   if (quietHosts.length > 0 && previous.description === description)
     add("grants", 0.7, `talks to a host that it did not talk to in ${previous.version}, and no text names it`)

@@ -30,6 +30,7 @@ export type Kind =
   | "grants"
   | "name"
   | "manner"
+  | "reach"
 
 export interface Signal {
   readonly kind: Kind
@@ -1126,7 +1127,7 @@ export const proseSignals = (
       if (kind === "send") counted = weightOfPlace(said, weight, granted)
       if (isCue === true && kind === "send" && counted === weight && namesOwnHost(spoken, granted)) counted *= 0.4
       if (isMention && evenMentioned !== true)
-        counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.6 : 0.4
+        counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.45 : 0.3
       if (kind === "conceal" && isAscii(spoken) && !act.test(spoken)) counted *= kept.test(spoken) ? 0.5 : 0.7
       if (kind === "obey-data" && /\bwhat(?:ever)? (?:the|your) (?:user|person|customer|client|operator)\b/iu.test(spoken)) counted *= 0.3
       if (kind === "no-consent" && /\b(?:stop|refuse|decline|abort|not allowed)\b/iu.test(spoken)) counted *= 0.3

@@ -237,7 +237,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "remote-code",
     "high",
     "Downloads a program and runs it unseen",
-    /\b(?:curl|wget|fetch)\b[^\n|;&]{0,240}\|\s*(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:ba|z|da|k)?sh\b|\b(?:curl|wget)\b[^\n|]{0,240}\|\s*(?:sudo\s+)?(?:python[23]?|node|perl|ruby|php|bun|deno)\b|\b(?:ba|z)?sh\s+(?:-c\s+)?["']?<?\(?\$?\(\s*(?:curl|wget)\b|\b(?:iex|Invoke-Expression)\b[^\n]{0,60}(?:DownloadString|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)|\b(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]{0,200}\|\s*(?:iex|Invoke-Expression)\b/iu
+    /\b(?:curl|wget|fetch)\b(?![^\n|;&]{0,120}https:\/\/(?:sh\.rustup\.rs|get\.docker\.com|install\.python-poetry\.org|deb\.nodesource\.com|get\.pnpm\.io|bun\.sh|deno\.land|astral\.sh|fly\.io|get\.k3s\.io|raw\.githubusercontent\.com\/(?:Homebrew|nvm-sh|helm)\/)[^\n|;&]{0,120}\|)[^\n|;&]{0,240}\|\s*(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:ba|z|da|k)?sh\b|\b(?:curl|wget)\b[^\n|]{0,240}\|\s*(?:sudo\s+)?(?:python[23]?|node|perl|ruby|php|bun|deno)\b|\b(?:ba|z)?sh\s+(?:-c\s+)?["']?<?\(?\$?\(\s*(?:curl|wget)\b|\b(?:iex|Invoke-Expression)\b[^\n]{0,60}(?:DownloadString|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)|\b(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]{0,200}\|\s*(?:iex|Invoke-Expression)\b/iu
   ),
   code(
     "download-then-execute",

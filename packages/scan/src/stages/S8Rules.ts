@@ -28,10 +28,11 @@ const matchProse = (text: string): ReadonlyArray<RuleMatch> => {
   const statements = statementsOf("text.md", text)
   return ruleset.flatMap((rule): ReadonlyArray<RuleMatch> => {
     let mention: RuleMatch | undefined
-    for (const { isMention, line, spoken, text: said } of statements) {
+    for (const { isCode, isMention: isNamed, isShown, line, spoken, text: said } of statements) {
       const candidate = rule.isProse ? spoken : said
       const match = rule.pattern.exec(candidate)
-      if (!match || (rule.isProse && forbids.test(candidate.slice(0, match.index)))) continue
+      if (!match || (!isCode && forbids.test(candidate.slice(0, match.index)))) continue
+      const isMention = isNamed || (isShown && !isCode && !rule.isProse)
       if (!isMention) return [{ rule, line, isMention }]
       mention ??= { rule, line, isMention }
     }
