@@ -124,6 +124,7 @@ export const cueBook = <A>(entries: ReadonlyArray<readonly [source: string, of: 
     for (const stem of first.stems) put(byStem, stem.slice(0, stemLength), cue)
     for (const code of first.codes) put(byCode, code, cue)
   }
+  const beginnings = new Set([...byStem.keys()].map((stem) => stem.slice(0, 2)))
   return {
     find: (tokens) => {
       const found = new Map<CompiledCue<A>, FoundCue<A>>()
@@ -155,7 +156,9 @@ export const cueBook = <A>(entries: ReadonlyArray<readonly [source: string, of: 
       }
       tokens.forEach(({ codes, word }, at) => {
         for (const cue of byWord.get(word) ?? []) attempt(cue, at)
-        for (const length of [2, 3, stemLength]) for (const cue of byStem.get(word.slice(0, length)) ?? []) attempt(cue, at)
+        if (beginnings.has(word.slice(0, 2)))
+          for (const length of [2, 3, stemLength])
+            for (const cue of byStem.get(word.slice(0, length)) ?? []) attempt(cue, at)
         for (const code of codes) for (const cue of byCode.get(code) ?? []) attempt(cue, at)
       })
       return [...found.values()]

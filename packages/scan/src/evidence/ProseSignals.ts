@@ -5,6 +5,7 @@
  * bounded length, and every gap in them is bounded.
  */
 import { cueBook } from "./Cues.ts"
+import { prefilter } from "../rules/Prefilter.ts"
 import { proseCues } from "./ProseCues.ts"
 import type { Statement } from "./Statements.ts"
 import { tokensOf } from "./Tokens.ts"
@@ -1013,6 +1014,7 @@ const isTurned = (text: string, at: number, end: number): boolean => {
 const isAscii = (text: string) => !/[^\x00-\x7f]/u.test(text)
 
 const cues = cueBook(proseCues)
+const mayMatch = prefilter(proseRules.map(({ pattern }) => pattern))
 
 /** What honest packages keep to themselves is somebody's data; what hostile ones hide is what they do. */
 const kept =
@@ -1028,13 +1030,14 @@ interface Match {
 
 /** S8 and the local judge read the same sentences one after the other, so what each matches is kept. */
 const known = new Map<string, ReadonlyArray<Match>>()
-const maxKnown = 4_000
+const maxKnown = 16_000
 
 const matchesOf = (spoken: string): ReadonlyArray<Match> => {
   const before = known.get(spoken)
   if (before) return before
     const isPlain = isAscii(spoken)
-  const matches: Array<Match> = proseRules.flatMap((rule): ReadonlyArray<Match> => {
+  const matches: Array<Match> = mayMatch(spoken).flatMap((index): ReadonlyArray<Match> => {
+    const rule = proseRules[index]
     if (rule.isOtherScript === true && isPlain) return []
     const match = rule.pattern.exec(spoken)
     if (!match) return []

@@ -4,6 +4,8 @@
  * from what the agent is to do.
  */
 
+import { prefilter } from "../rules/Prefilter.ts"
+
 export interface Statement {
   /** At most `maxStatement` characters. */
   readonly text: string
@@ -38,7 +40,12 @@ const testValue =
 
 /** Says in the sentence itself that what it names is another's. */
 const named =
-  /\b(?:look(?:ing)? (?:out )?for|(?:check|search|grep|scan|test)\b[^.]{0,40}\bfor|watch (?:out )?for|signs? of|flag(?:ged)?|smells?|suspicious|e\.g\.|such as|well-known|known (?:bad|attacks?|squats?)|attackers?|quoted?|quotes|distrust(?:ed)?|replace by|do not belong|never fine|almost never|why (?:not|block|is|are|does)|(?:admin|user|operator|attacker)s? (?:collects?|runs?|types?|pastes?|has (?:run|copied|put))|point (?:at|out)|in histories|malicious|malice|an? (?:stranger|attacker|supplier|criminal|scammer|thief)|one could|what can go wrong|what would (?:it|they|you) do if)\b|\bexample:|\x60[^\x60]{3,200}\x60\s*(?::|\bis\b|\bare\b)/iu
+  /\b(?:look(?:ing)? (?:out )?for|(?:check|search|grep|scan|test)\b[^.]{0,40}\bfor|watch (?:out )?for|signs? of|flag(?:ged)?|smells?|suspicious|e\.g\.|such as|well-known|known (?:bad|attacks?|squats?)|attackers?|quoted?|quotes|distrust(?:ed)?|replace by|do not belong|never fine|almost never|why (?:not|block|is|are|does)|(?:admin|user|operator|attacker)s? (?:collects?|runs?|types?|pastes?|has (?:run|copied|put))|point (?:at|out)|in histories|malicious|malice|an? (?:stranger|attacker|supplier|criminal|scammer|thief)|one could|what can go wrong|what would (?:it|they|you) do if)\b|\bexample:/iu
+/** `rm -rf` is ...: it explains. */
+const explained = /\x60[^\x60]{3,200}\x60\s*(?::|\bis\b|\bare\b)/iu
+const mayName = prefilter([named])
+const isNamed = (said: string) =>
+  (mayName(said).length > 0 && named.test(said)) || (said.includes("`") && explained.test(said))
 
 /** Another's words: in quotation marks, a few dozen words at most. */
 const quotation =
@@ -179,7 +186,7 @@ const statementsOfBlock = ({
           line,
           isCode,
           isShown,
-          isMention: isMention || (!isCode && named.test(said))
+          isMention: isMention || (!isCode && isNamed(said))
         })
     }
     return parts

@@ -42,7 +42,15 @@ const end = /^[.;:!?。！？；：]$/u
 const firstMark = concepts.length
 const none: ReadonlyArray<number> = []
 
+/** Cues and features read the same passage one after the other. */
+let last: { readonly passage: string; readonly tokens: ReadonlyArray<Token> } = { passage: "", tokens: [] }
+
 export const tokensOf = (passage: string): ReadonlyArray<Token> => {
+  if (last.passage !== passage) last = { passage, tokens: read(passage) }
+  return last.tokens
+}
+
+const read = (passage: string): ReadonlyArray<Token> => {
   const tokens: Array<Token> = []
   for (const [said] of passage.matchAll(token)) {
     if (end.test(said)) {

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { buckets, featuresOf, heads } from "./Features.ts"
 import type { Head } from "./Features.ts"
+import { tokensOf } from "../evidence/Tokens.ts"
 import { logitOf, sigmoid } from "./Regression.ts"
 import type { Model } from "./Regression.ts"
 
@@ -61,13 +62,17 @@ export interface Reading {
   readonly manner: number
 }
 
+const silent: Reading = { probabilities: heads.map(() => 0), manner: 0 }
+
 /** S8 and the local judge read the same passages one after the other. */
 const known = new Map<string, Reading>()
-const maxKnown = 4_000
+const maxKnown = 16_000
 
 export const readingOf = (passage: string): Reading => {
   const before = known.get(passage)
   if (before) return before
+  // Words alone, without any concept, are no evidence.
+  if (!tokensOf(passage).some(({ codes }) => codes.length > 0)) return silent
   const features = featuresOf(passage)
   const above = logitOf(manner, features) - weights.manner.from
   const reading = {
