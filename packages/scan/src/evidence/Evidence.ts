@@ -10,18 +10,23 @@ import type { PreviousRelease } from "../Stage.ts"
 import { commandSignals, scriptSignals } from "./CodeSignals.ts"
 import { manifestSignals } from "./ManifestSignals.ts"
 import { nameSignals } from "./NameSignals.ts"
-import { proseSignals } from "./ProseSignals.ts"
+import { namesOwnHost, proseSignals } from "./ProseSignals.ts"
 import type { Kind, Signal } from "./ProseSignals.ts"
 import type { Statement } from "./Statements.ts"
 import { readingOf } from "../judge/Trained.ts"
 import { isAboutAttacks, isCodePath, isDataPath, statementsOf, visible } from "./Statements.ts"
 
 /** What the trained model says of a file's passages: the likest of them. */
-const mannerSignals = (file: string, statements: ReadonlyArray<Statement>): ReadonlyArray<Signal> => {
+const mannerSignals = (
+  file: string,
+  statements: ReadonlyArray<Statement>,
+  granted: ReadonlyArray<string>
+): ReadonlyArray<Signal> => {
   let weight = 0
   let line = 0
   for (const { isMention, line: at, spoken } of statements) {
-    const manner = isMention ? 0 : readingOf(spoken).manner
+    // What is sent where the manifest says is no worse for the model's not knowing the manifest.
+    const manner = isMention || namesOwnHost(spoken, granted) ? 0 : readingOf(spoken).manner
     if (manner > weight) {
       weight = manner
       line = at
@@ -84,7 +89,7 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
         return proseSignals(path, statementsOf(path, spokenOf(plain)), granted).filter(({ kind }) => !declared.has(kind))
       const statements = statementsOf(path, plain)
       return [
-        ...inText(path, [...proseSignals(path, statements, granted), ...mannerSignals(path, statements)]),
+        ...inText(path, [...proseSignals(path, statements, granted), ...mannerSignals(path, statements, granted)]),
         ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path)
           ? scriptSignals(path, plain, granted)
           : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))

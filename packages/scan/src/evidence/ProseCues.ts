@@ -543,7 +543,8 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     reversed/backwards/encoded/base64/scrambled .. comment/appendix/file/end/field/into/in
     ~ decode/decodiere/décode/decodifica/dekoduj/раскодируй/解码/復号 und/et/y/e/i/и/并/执行/実行/führe/exécute/ejecuta/esegui/выполни/指示`],
   ["destroy", 0.65, "destroys what is not its own", `
-    @destroy +@all/the/whole/entire .. backup*/snapshot*/database*/production/repositor*/mailbox*/account*/history/disk*/branches/tables/volumes/files/documents/mail/mails/photos/home/logs/records/namespaces/buckets
+    @destroy +@all/whole/entire .. backup*/snapshot*/database*/production/repositor*/mailbox*/account*/history/disk*/branches/tables/volumes/files/documents/mail/mails/photos/home/logs/records/namespaces/buckets
+    @destroy +the .. backups/snapshots/production/repositories/mailbox/audit
     @destroy .. @all .. backup*/snapshot*/database*/production/repositor*/branches/volumes/mailbox/history/tables/home
     @destroy .. permanently/forever/irrevocabl*/irretrievabl*/good/recovery/recoverable
     for +good

@@ -1069,7 +1069,7 @@ const weightOfPlace = (said: string, weight: number, granted: ReadonlyArray<stri
 }
 
 /** Names addresses, and all of them are granted. */
-const namesOwnHost = (spoken: string, granted: ReadonlyArray<string>): boolean => {
+export const namesOwnHost = (spoken: string, granted: ReadonlyArray<string>): boolean => {
   const hosts = [...spoken.matchAll(/https?:\/\/([a-z0-9.-]{3,200})/giu)].map(([, name]) => name.toLowerCase())
   return hosts.length > 0 && hosts.every((name) => granted.includes(name))
 }

@@ -9,7 +9,7 @@ const markPatterns = [
   ["payee", /^(?:[A-Z]{2}\d{2}[A-Z0-9]{8,}|0x[0-9a-fA-F]{40}|bc1[a-z0-9]{20,})$/u],
   [
     "keyfile",
-    /(?:^|[/~])\.(?:ssh|aws|netrc|npmrc|pypirc|env|gnupg|kube|git-credentials)\b|id_(?:rsa|ed25519)|\/shadow$|\.(?:pem|kdbx|tfvars|p12)$/u
+    /(?:^|[/~])\.(?:ssh|aws|netrc|npmrc|pypirc|env|gnupg|kube|git-credentials)\b(?!\.(?:example|sample|template|dist))|id_(?:rsa|ed25519)|\/shadow$|\.(?:pem|kdbx|tfvars|p12)$/u
   ],
   [
     "agentfile",
