@@ -64,6 +64,8 @@ const ofPurpose = 0.6
 
 export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Signal> => {
   const { manifest } = pkg
+  // A page of a knowledge pack is judged by itself: what the manifest asks for is not for it to explain.
+  const isWhole = pkg.files.some(({ path }) => path === manifestFile)
   const texts = pkg.files.flatMap(({ path, text }) => (text === undefined ? [] : [{ path, text }]))
   const hostsOf = (urls: ReadonlyArray<unknown>) =>
     urls.flatMap((url) => (typeof url === "string" && URL.canParse(url) ? [new URL(url).hostname] : []))
@@ -95,8 +97,8 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
           : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))
       ]
     }),
-    ...nameSignals(manifest, texts),
-    ...(manifest === undefined ? [] : manifestSignals(manifest, texts, previous))
+    ...nameSignals(isWhole ? manifest : undefined, texts),
+    ...(manifest === undefined || !isWhole ? [] : manifestSignals(manifest, texts, previous))
   ]
 }
 

@@ -5,7 +5,7 @@
  * is known in all. `*` ends a stem; entries without blanks between words are
  * found anywhere in a run of their script.
  */
-const lexicon = {
+export const lexicon = {
   // What is done.
   tell: `tell tells telling told inform* mention* notify* notifi* alert alerts alerting disclos* acknowledg* announc* report reports reporting reported explain* say says saying said state states admit* bring raise raising speak speaks talk* discuss* advertis* reveal* surfac* refer refers referring allude*
     sag sage sagen sagt erwähn* informier* mitteil* melde melden meldet bericht* verrat* verrät erzähl* benachrichtig* hinweis* offenleg* teile nenne

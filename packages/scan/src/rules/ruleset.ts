@@ -8,6 +8,9 @@ import { canonicalJson } from "@quickagents/archive"
 import { digestOf } from "@quickagents/archive"
 import { scriptRules } from "./scriptRules.ts"
 import { codeRules } from "../evidence/CodeSignals.ts"
+import { lexicon } from "../evidence/Lexicon.ts"
+import { proseCues } from "../evidence/ProseCues.ts"
+import { localModelId } from "../judge/Trained.ts"
 import { proseRules } from "../evidence/ProseSignals.ts"
 
 export type Threat = "injection" | "exfiltration" | "deception" | "destruction" | "remote-code" | "credential-theft"
@@ -23,7 +26,7 @@ export interface Rule {
   readonly isProse: boolean
 }
 
-export const rulesetVersion = "2.0.0"
+export const rulesetVersion = "3.0.0"
 
 const secretsWords = String.raw`(?:secrets?|credentials?|passwords?|api[ _-]?keys?|access[ _-]?tokens?|tokens?|private keys?|ssh keys?|cookies?|session ids?|environment variables?|env vars?|\.env\b(?: file)?)`
 const sendWords = String.raw`(?:send|post|upload|submit|forward|transmit|e-?mail|exfiltrate|leak|report|append|embed|encode|deliver|copy|push)`
@@ -325,6 +328,9 @@ export const rulesetHash = digestOf(
       pattern: pattern.source,
       flags: pattern.flags
     })),
-    signals: [...proseRules, ...codeRules].map(({ kind, pattern, weight }) => [kind, weight, pattern.source])
+    signals: [...proseRules, ...codeRules].map(({ kind, pattern, weight }) => [kind, weight, pattern.source]),
+    cues: proseCues.map(([source, { kind, weight }]) => [kind, weight, source]),
+    lexicon,
+    model: localModelId
   })
 )

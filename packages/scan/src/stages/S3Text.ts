@@ -420,7 +420,7 @@ const judgeFile = (file: PackageFile): ReadonlyArray<Hit> => {
 }
 
 /** S3: what a reader does not see and a model does. */
-export const textStage = defineStage("S3", "2", (pkg) =>
+export const textStage = defineStage("S3", "3", (pkg) =>
   judgeFiles(pkg, (file) =>
     judgeFile(file)
       .slice(0, maxFindings)

@@ -127,7 +127,7 @@ const judgeFile = (file: PackageFile & { readonly text: string }) =>
   )
 
 /** S5: credentials in files. The finding names the kind and the line, never the value. */
-export const secretsStage = defineStage("S5", "2", (pkg) =>
+export const secretsStage = defineStage("S5", "3", (pkg) =>
   Effect.forEach(
     pkg.files.flatMap((file) => (file.text === undefined ? [] : [{ ...file, text: file.text }])),
     judgeFile

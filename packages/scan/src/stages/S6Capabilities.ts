@@ -209,7 +209,7 @@ const judgeUnused = (manifest: Manifest, text: string, report: Report) => {
 }
 
 /** S6: what the instructions use against what the manifest grants, and against the release before. */
-export const capabilitiesStage = defineStage("S6", "2", (pkg, { previous }) =>
+export const capabilitiesStage = defineStage("S6", "3", (pkg, { previous }) =>
   Effect.sync(() => {
     const { manifest, manifestSource } = pkg
     if (manifest === undefined || manifestSource === undefined) {

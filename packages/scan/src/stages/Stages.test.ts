@@ -585,7 +585,7 @@ describe("S8 rules", () => {
         ["ignore-instructions", "high", "x.md", 3],
         ["evidence-combined", "high", "x.md", 3]
       ])
-      expect([result.inputs["ruleset"]?.slice(0, 7), result.inputs["rulesetVersion"]]).toEqual(["sha256:", "2.0.0"])
+      expect([result.inputs["ruleset"]?.slice(0, 7), result.inputs["rulesetVersion"]]).toEqual(["sha256:", "3.0.0"])
     })
   )
 })
