@@ -63,8 +63,12 @@ export const slippedPart = (name: string): string | undefined => {
     if (part.length < 6 || parts.has(part)) continue
     for (const known of parts) {
       if (known.length < 6 || part.startsWith(known) || known.startsWith(part)) continue
-      const isSwap = part.length === known.length && editDistance(part, known) === 1 && [...part].toSorted().join("") === [...known].toSorted().join("")
-      const isDoubled = part.length === known.length + 1 && part.replace(/(.)\1/gu, "$1") === known.replace(/(.)\1/gu, "$1")
+      const isSwap =
+        part.length === known.length &&
+        editDistance(part, known) === 1 &&
+        part.split("").toSorted().join("") === known.split("").toSorted().join("")
+      const isDoubled =
+        part.length === known.length + 1 && part.replace(/(.)\1/gu, "$1") === known.replace(/(.)\1/gu, "$1")
       if (isSwap || isDoubled || skeleton(part) === known) return known
     }
   }
@@ -80,7 +84,9 @@ export const imitates = (ecosystem: "npm" | "pypi", name: string): string | unde
   if (known.some((popular) => same(name, popular))) return undefined
   const scope = imitatedScope(name)
   if (scope !== undefined) return `@${scope}`
-  return known.find((popular) => bare(popular) === bare(name) || isSlip(name.toLowerCase(), popular)) ?? slippedPart(name)
+  return (
+    known.find((popular) => bare(popular) === bare(name) || isSlip(name.toLowerCase(), popular)) ?? slippedPart(name)
+  )
 }
 
 /** The well-known package of whatever kind that `name` imitates. */

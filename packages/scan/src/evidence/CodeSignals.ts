@@ -3,7 +3,7 @@
  * Single lines carry rules of their own; a script that both takes what is
  * private and sends something away is more than each of the two.
  */
-import type { Kind, Signal } from "./ProseSignals.ts"
+import type { Kind, Signal } from "./Signal.ts"
 import { prefilter } from "../rules/Prefilter.ts"
 import type { Statement } from "./Statements.ts"
 
@@ -302,7 +302,10 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
   let waits: number | undefined
   // A script that asks at the keyboard lets the person decide.
   // What the script starts itself is its own to remove.
-  const isThrowaway = /\bdocker\s+run\b|\bpodman\s+run\b|mktemp|tempfile\.|kind create|CREATE DATABASE|testcontainers|minikube start/u.test(text)
+  const isThrowaway =
+    /\bdocker\s+run\b|\bpodman\s+run\b|mktemp|tempfile\.|kind create|CREATE DATABASE|testcontainers|minikube start/u.test(
+      text
+    )
   const isAsking = /\bread\s+-\w*p|\binput\(|readline|confirm\(|prompts?\(|Read-Host/u.test(text)
   text
     .split("\n")
@@ -316,7 +319,10 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
         if (pattern.test(content))
           signals.push({
             kind,
-            weight: kind === "destroy" && (isAsking || (isThrowaway && weight < 1)) ? weight * 0.5 : Math.min(1, weight * 1.25),
+            weight:
+              kind === "destroy" && (isAsking || (isThrowaway && weight < 1))
+                ? weight * 0.5
+                : Math.min(1, weight * 1.25),
             line,
             file,
             what
@@ -327,8 +333,17 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
         )
       )
         deletes ??= line
-      if (/readdir|os\.walk|rglob|\bglob\(|\bfind\s+[./"$~]|Get-ChildItem[^\n]{0,40}-Recurse|filepath\.Walk/u.test(content)) walks ??= line
-      if (/writeFileSync|write_text|write_bytes|open\([^)\n]{0,60}["']w|unlink|os\.remove|rmSync|truncate|>\s*"?\$\w|\bshred\b|Set-Content|renameSync/u.test(content))
+      if (
+        /readdir|os\.walk|rglob|\bglob\(|\bfind\s+[./"$~]|Get-ChildItem[^\n]{0,40}-Recurse|filepath\.Walk/u.test(
+          content
+        )
+      )
+        walks ??= line
+      if (
+        /writeFileSync|write_text|write_bytes|open\([^)\n]{0,60}["']w|unlink|os\.remove|rmSync|truncate|>\s*"?\$\w|\bshred\b|Set-Content|renameSync/u.test(
+          content
+        )
+      )
         writes ??= line
       if (
         /time ?zone|locale|LANG\b|getlocale|hostname\(|gethostname|userInfo\(|getuser\(|whoami|new Date\(|Date\.now|date\.today|datetime\.(?:now|utcnow)|\$\(date|process\.platform|Math\.random|random\.random|GITHUB_ACTOR|npm_config/iu.test(

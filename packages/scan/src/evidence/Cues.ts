@@ -90,7 +90,9 @@ const endOf = (steps: ReadonlyArray<Step>, tokens: ReadonlyArray<Token>, start: 
 
 /** "Never delete without asking" denies twice. */
 const withouts = new Set("without ohne sans sin sem senza zonder bez utan без не".split(" "))
-const hardNots = new Set("never not don't doesn't isn't aren't mustn't nie nicht jamais nunca mai nooit nigdy aldrig".split(" "))
+const hardNots = new Set(
+  "never not don't doesn't isn't aren't mustn't nie nicht jamais nunca mai nooit nigdy aldrig".split(" ")
+)
 const notCode = codeOf("not")
 const deniedWithin = 5
 
@@ -144,8 +146,7 @@ export const cueBook = <A>(entries: ReadonlyArray<readonly [source: string, of: 
             used.add(place)
           }
           if (!cue.denies)
-            for (let other = low; other < high; other++)
-              if (tokens[other].codes.includes(notCode)) return
+            for (let other = low; other < high; other++) if (tokens[other].codes.includes(notCode)) return
         }
         const last = cue.isBag ? at : endOf(cue.steps, tokens, at)
         if (last === -1) return

@@ -4,7 +4,7 @@ import type { PreviousRelease } from "../Stage.ts"
 import { packageWith } from "../testing/TestPackages.ts"
 import { commandSignals, scriptSignals } from "./CodeSignals.ts"
 import { evidenceFindings, holdsFrom, signalsOf, strongest } from "./Evidence.ts"
-import type { Kind } from "./ProseSignals.ts"
+import type { Kind } from "./Signal.ts"
 import { proseSignals } from "./ProseSignals.ts"
 import { statementsOf } from "./Statements.ts"
 

@@ -11,7 +11,7 @@ import { commandSignals, scriptSignals } from "./CodeSignals.ts"
 import { manifestSignals } from "./ManifestSignals.ts"
 import { nameSignals } from "./NameSignals.ts"
 import { namesOwnHost, proseSignals } from "./ProseSignals.ts"
-import type { Kind, Signal } from "./ProseSignals.ts"
+import type { Kind, Signal } from "./Signal.ts"
 import type { Statement } from "./Statements.ts"
 import { readingOf } from "../judge/Trained.ts"
 import { isAboutAttacks, isCodePath, isDataPath, statementsOf, visible } from "./Statements.ts"
@@ -44,7 +44,9 @@ export const holdsFrom = 0.9
 const spokenOf = (manifest: string) =>
   manifest
     .split("\n")
-    .map((line) => (/^\s*#|\b(?:description|purpose|label|help|keywords|title|reason)\s*:|^\s+[^-:[\]]{30,}$/iu.test(line) ? line : ""))
+    .map((line) =>
+      /^\s*#|\b(?:description|purpose|label|help|keywords|title|reason)\s*:|^\s+[^-:[\]]{30,}$/iu.test(line) ? line : ""
+    )
     .join("\n")
 /** To say openly what a package works on is no sign of anything. */
 const declared: ReadonlySet<Kind> = new Set(["persist", "sensitive", "disable-guard", "destroy", "send", "pretext"])
@@ -52,7 +54,10 @@ const declared: ReadonlySet<Kind> = new Set(["persist", "sensitive", "disable-gu
 /** What the description says that the package is for weighs less where its texts speak of it. */
 const purposes: ReadonlyArray<readonly [Kind, RegExp]> = [
   ["persist", /AGENTS\.md|CLAUDE\.md|agent rules|cron|systemd|hooks?\b|service|dotfiles|schedul|timer|autostart/iu],
-  ["sensitive", /credential|password|secret|\bssh\b|keys?\b|token|vault|wallet|cookie|privacy|incident|forensic|leak/iu],
+  [
+    "sensitive",
+    /credential|password|secret|\bssh\b|keys?\b|token|vault|wallet|cookie|privacy|incident|forensic|leak/iu
+  ],
   ["disable-guard", /harden|security|sudo|permission|firewall|audit|certificate|sandbox/iu],
   ["phish", /password|phish|security|awareness|scam|fraud|wallet/iu],
   ["destroy", /clean|delet|prune|purge|retention|backup|restore|rotat|archiv|migrat|histor|destroy/iu],
@@ -88,7 +93,9 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
     ...texts.flatMap(({ path, text }) => {
       const plain = visible(text)
       if (path === manifestFile)
-        return proseSignals(path, statementsOf(path, spokenOf(plain)), granted).filter(({ kind }) => !declared.has(kind))
+        return proseSignals(path, statementsOf(path, spokenOf(plain)), granted).filter(
+          ({ kind }) => !declared.has(kind)
+        )
       const statements = statementsOf(path, plain)
       return [
         ...inText(path, [...proseSignals(path, statements, granted), ...mannerSignals(path, statements, granted)]),
@@ -130,7 +137,9 @@ const leastWeight = 0.25
 const hints: ReadonlySet<Kind> = new Set(["pretext", "reach", "grants"])
 
 export const evidenceFindings = (pkg: ReleasePackage, previous?: PreviousRelease): ReadonlyArray<Finding> => {
-  const kinds = strongest(signalsOf(pkg, previous).filter(({ kind, weight }) => weight >= (hints.has(kind) ? 0.1 : leastWeight)))
+  const kinds = strongest(
+    signalsOf(pkg, previous).filter(({ kind, weight }) => weight >= (hints.has(kind) ? 0.1 : leastWeight))
+  )
   const sum = kinds.reduce((total, { weight }) => total + weight, 0)
   // Sums of tenths are not exact.
   const isHeld = sum >= holdsFrom - 1e-9

@@ -194,7 +194,7 @@ export interface Entry {
 /** The longest entries one after the other in a run without blanks. */
 export const conceptsOfRun = (run: string): ReadonlyArray<Entry> => {
   const found: Array<Entry> = []
-  for (let at = 0; at < run.length; ) {
+  for (let at = 0; at < run.length;) {
     let taken = 1
     for (let length = Math.min(longestRun, run.length - at); length > 0; length--) {
       const word = run.slice(at, at + length)

@@ -2,7 +2,7 @@
 import type { Manifest } from "@quickagents/schema"
 import { defaultInstructions, manifestFile } from "@quickagents/schema"
 import type { PreviousRelease } from "../Stage.ts"
-import type { Kind, Signal } from "./ProseSignals.ts"
+import type { Kind, Signal } from "./Signal.ts"
 
 /** Programs that reach other machines, other rights or any other program. */
 const strong = new Set(
@@ -176,10 +176,19 @@ export const manifestSignals = (
   if (broad.length >= 3) add("grants", 1, "asks a server for many broad scopes")
   else if (broad.length === 2) add("grants", 0.5, "asks a server for broad scopes")
   const inner = (capabilities.network?.egress ?? []).filter(
-    (entry, index) => /:(?:22|23|25|389|445|587|636|1433|1521|3306|3389|5432|5900|6379|9200|27017)$/u.test(entry) && !texts.includes(hosts[index])
+    (entry, index) =>
+      /:(?:22|23|25|389|445|587|636|1433|1521|3306|3389|5432|5900|6379|9200|27017)$/u.test(entry) &&
+      !texts.includes(hosts[index])
   )
-  if (inner.length > 0 && !/\b(?:database|SQL|mail|LDAP|directory|ssh|redis|postgres|mysql|mongo|server)\b/iu.test(said))
-    add("grants", Math.min(0.9, 0.35 * inner.length), "asks for databases, directories or mail servers that nothing mentions")
+  if (
+    inner.length > 0 &&
+    !/\b(?:database|SQL|mail|LDAP|directory|ssh|redis|postgres|mysql|mongo|server)\b/iu.test(said)
+  )
+    add(
+      "grants",
+      Math.min(0.9, 0.35 * inner.length),
+      "asks for databases, directories or mail servers that nothing mentions"
+    )
   const unnamedHosts = hosts.filter((name) => !texts.includes(name.replace(/^\*\./u, "")))
   if (
     hosts.length > 0 &&

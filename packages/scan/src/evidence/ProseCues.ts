@@ -1,5 +1,5 @@
 /** What an instruction can say against the person it is for, as cues over words and concepts. */
-import type { Kind } from "./ProseSignals.ts"
+import type { Kind } from "./Signal.ts"
 
 export interface ProseCue {
   readonly kind: Kind
@@ -10,7 +10,11 @@ export interface ProseCue {
 
 /** Kind, weight, what it shows, and the cues, one a line. */
 const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
-  ["conceal", 0.7, "keeps an act from being told", `
+  [
+    "conceal",
+    0.7,
+    "keeps an act from being told",
+    `
     @not @tell @its .. @person/@record
     @not @tell @person .. @its
     @not @tell +about/of +@its
@@ -32,8 +36,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     mention nothing +of/about
     keep/keeps/hold +quiet
     @not worth mention*/reporting/word
-    pass over @its`],
-  ["conceal", 0.75, "leaves an act out of what is reported", `
+    pass over @its`
+  ],
+  [
+    "conceal",
+    0.75,
+    "leaves an act out of what is reported",
+    `
     leave/leaves/leaving/left/keep/keeps/keeping/kept/stay/stays/hold +@its/both/all +out +of/from
     leave/leaves/leaving/keep/keeps/keeping/stay/stays/left +out/off/away +of/from .. @record
     leave/keep/leaves/stays .. +out +of .. report/summary/log/logs/minutes/recap/changelog/diff/answer/list
@@ -76,8 +85,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     delete/remove/drop .. file/copy/folder/bundle/remote/archive/log .. afterwards/after/again/then/finally
     afterwards/finally/then +delete/remove/erase/clean .. it/them/file/copy/folder/traces/log
     nothing +about/of/on .. @its/this/that .. @record
-    file/put/book/enter +it +under/as`],
-  ["conceal", 0.7, "says that people need not know", `
+    file/put/book/enter +it +under/as`
+  ],
+  [
+    "conceal",
+    0.7,
+    "says that people need not know",
+    `
     @person @not need/have/needs/has .. know/knows/told/learn/hear/see/aware/informed/asked/bothered/notified
     @person @not +be/have/get .. told/informed/aware/asked/bothered/troubled/notified/shown/confused
     @person @not notice/notices/know/knows/see/suspect/learn/find/realize/realise
@@ -105,8 +119,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     grown-ups/parents/teachers/colleagues/boss +would/will/might/must .. spoil/not/object/stop/forbid
     in/into +a +file/place/folder/section +nobody/no/that
     file/place/section/tab/page +nobody +opens/reads/looks/checks
-    @person .. can't/cannot/won't/not +see/notice/tell/find`],
-  ["conceal", 0.65, "acts in secret", `
+    @person .. can't/cannot/won't/not +see/notice/tell/find`
+  ],
+  [
+    "conceal",
+    0.65,
+    "acts in secret",
+    `
     @secretly @send/@take/@write/@destroy/@install/@run/@favour/@persist/@account
     @send/@take/@write/@destroy/@install/@run/@account .. secretly/silently/quietly/covertly/discreetly/stealthily/heimlich/discrètement/secrètement/discretamente/secretamente/segretamente/stiekem/potajemnie/gizlice/тайно/незаметно
     do +@its +quietly/silently/discreetly/secretly/covertly
@@ -128,8 +147,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     ~ 몰래/은밀/조용히 @send/@take/@write/@destroy/@run
     disguise*/camouflage*/mask +@its/as/the
     under +the/a +name/label/heading/cover +of
-    harmless/innocent/innocuous/boring/neutral +name/label/title/message/file/looking`],
-  ["false-report", 0.7, "tells people what is not so", `
+    harmless/innocent/innocuous/boring/neutral +name/label/title/message/file/looking`
+  ],
+  [
+    "false-report",
+    0.7,
+    "tells people what is not so",
+    `
     say/tell/claim/report/answer/state/assure/confirm/promise/pretend/mark/write/label .. even +if/when/though
     say/tell/claim/report/answer/state/assure/confirm/promise/mark .. regardless/whatever/although
     pretend/pretends/pretending .. that/to/the/it
@@ -181,8 +205,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     show/display/give .. @person .. short/other/clean/old/different/harmless +version/one/copy/file
     show/keep/leave/print .. original/invoice's/previous +name/iban/number/value/date
     skip*/ignore* .. tests/checks/errors/failures/warnings .. pass*/green/ok/clean
-    tests/test .. without/no +assertions/checks`],
-  ["false-report", 0.6, "falsifies what it works on", `
+    tests/test .. without/no +assertions/checks`
+  ],
+  [
+    "false-report",
+    0.6,
+    "falsifies what it works on",
+    `
     change/alter/edit/adjust/modify/tweak/widen .. expected/tests/test/tolerance/threshold/assertion* .. pass*/match*/agree*/hold*/percent/so/until
     adjust/change/edit/rewrite +the +test/tests/numbers/figures/results/scores .. to/so/until +match/that/fit/pass
     change +one/a/two/some/single .. digit/rounding/number/row/value/sign/figure/character
@@ -193,8 +222,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     round/rounding/rounds +up/down .. difference/rest/remainder/account
     swap/swaps/exchange .. sign/digits/units/names/labels
     mark/label/tag .. verified/checked/reviewed .. @not/without/although
-    falsify/forge/tamper/doctor +the/a/it/them/with/records/numbers/result*`],
-  ["partial", 0.7, "tilts its answer for somebody else", `
+    falsify/forge/tamper/doctor +the/a/it/them/with/records/numbers/result*`
+  ],
+  [
+    "partial",
+    0.7,
+    "tilts its answer for somebody else",
+    `
     always/must/should/every .. recommend/prefer/favour/favor/rank/promote/praise/mention .. first/our/best/top/highest/@url
     always +recommend/prefer/favour/favor/promote/praise
     rank/score/rate/place/list/show/put .. first/top/higher/highest/best/above .. whatever/regardless/always/even/matter/our
@@ -214,8 +248,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     click/open/visit .. banner/ad/ads/link/deal .. times/first/natural/least/each
     wins/win/winner +in/is/every/each/all .. category/case/regardless/always
     strongest/other/rival/competing +competitor*/vendor*/product* .. outage*/breach*/flaw*/weak*/worse/lower
-    no +vendor/company/one +paid`],
-  ["no-consent", 0.4, "acts without the person's consent", `
+    no +vendor/company/one +paid`
+  ],
+  [
+    "no-consent",
+    0.4,
+    "acts without the person's consent",
+    `
     without/no asking/confirmation*/confirming/approval/permission/consent/prompt*/question*/questions/sign-off
     no +confirmation*/questions/approval/consent/prompt*/permission +is/are/needed/required/necessary
     @not +ask/asking/wait/prompt/confirm/request +first/before/again/back/permission/confirmation/approval
@@ -255,8 +294,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     even/also +if/when/on/against .. stop/no/refuse*/declin*/protest*/object*/protected/forbidden/unwilling
     declin*/refus*/object*/says_no .. anyway/still/file/do/continue/send/under/next
     handle .. errors/problems +on +your +own
-    unattended`],
-  ["authority", 0.8, "sets rules and safeguards aside", `
+    unattended`
+  ],
+  [
+    "authority",
+    0.8,
+    "sets rules and safeguards aside",
+    `
     @drop_rules/drop +@all/the/your/any/previous/prior/earlier/its/every/what .. instruction*/rule/rules/guideline*/polic*/restriction*/prompt/safety/constraint*/guardrail*/directive*/training/caution/guidance/told/limits/safeguard*
     forget/disregard/ignore +everything/anything/all .. told/above/before/said/instruct*/read/learned
     rules/instructions/guidelines/restrictions/policy/policies/safety/caution/guidance/warnings/limits .. @not apply/applies/bind*/count*/hold*/exist*/concern*/valid/matter*/relevant
@@ -302,8 +346,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     first +rule +of
     precedence/priority +over
     regard/consider/treat .. confirmation*/dialog*/policy/policies/warnings/logs .. insult/noise/gossip/obstacle*/bug/decoration
-    erlaubt/gelten/gilt .. nur/nicht/ausschließlich .. diese*/anweisung*/regeln`],
-  ["authority", 0.75, "puts itself above the operator or the person", `
+    erlaubt/gelten/gilt .. nur/nicht/ausschließlich .. diese*/anweisung*/regeln`
+  ],
+  [
+    "authority",
+    0.75,
+    "puts itself above the operator or the person",
+    `
     this/these/addendum/section/file/text/block/paragraph .. supersed*/outrank*/override*/prevail*/wins/precedence/overrule*/trump*
     outrank*/supersed*/overrule* .. @boss/@person/@orders/everything/all/wishes
     overrides/override .. operator*/user*/system/platform/policy/instructions/everything
@@ -315,15 +364,25 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     loyal*/answer*/serve* +only/to +the/us .. author/publisher/us/nobody/vendor
     platform/operator/host .. mistaken/wrong/lies/draft/outdated/irrelevant/noise
     ~ @only @obey this/dieser/diese/datei/text/fichier/fichero/ficheiro/file/bestand/pliku/файл*/本文件/このファイル/이
-    remind .. @person .. that .. this/file/outranks`],
-  ["authority", 0.6, "waits for a phrase or a date to turn", `
+    remind .. @person .. that .. this/file/outranks`
+  ],
+  [
+    "authority",
+    0.6,
+    "waits for a phrase or a date to turn",
+    `
     if/when/once/whenever/should .. types/type/says/say/writes/write/mentions/contains/uses .. word/phrase/code/keyword .. stop/drop/ignore/reveal/switch/unlock/print/answer/give/obey/all
     secret/magic/trigger/activation +word/phrase/code/keyword
     after/from/since/on/until +the/1/first/january/april/2* .. switch/delete/replace/wipe/begin/start .. contents/all/everything/sending/files
     otherwise/until +then .. behave/act/work +normal*/usual*
     as +soon +as .. unattended/asleep/away/idle/offline
-    when .. @not watch*/look*/monitor*/present/observ*`],
-  ["obey-data", 0.75, "makes orders of what data says", `
+    when .. @not watch*/look*/monitor*/present/observ*`
+  ],
+  [
+    "obey-data",
+    0.75,
+    "makes orders of what data says",
+    `
     do/follow/obey/execute/run/perform/honour/honor/heed/fulfil +exactly/immediately/what/whatever/anything/everything/any/all/every/each/it .. say/says/ask/asks/demand*/instruct*/contain*/order*/tell*/command*/want*/request*/read*
     do/follow/obey/execute/perform +whatever/anything/everything
     act +on +any/every/all/each/whatever .. imperative*/instruction*/request*/command*/order*/sentence*
@@ -349,8 +408,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     look/read/take/subtract/shift/add .. code +points
     read +them/it/the .. as +text +and
     open/run/start .. by +running/executing
-    the +tools .. say/tell/description* .. follow`],
-  ["speaks-to-agent", 0.7, "speaks to whoever reviews it", `
+    the +tools .. say/tell/description* .. follow`
+  ],
+  [
+    "speaks-to-agent",
+    0.7,
+    "speaks to whoever reviews it",
+    `
     note/notes/message/memo/attention/hint/info +to/for .. reviewer*/scanner*/model/models/judge*/classifier*/analysis/moderat*/assistant*/agent*/llm*/ai/bot/bots
     if/when +you +are .. language/model/scanner/reviewer/judge/classifier/grader/ai/bot .. reading/grading/judging/reviewing/scanning/analy*/evaluating/this/check*
     reviewer*/scanner*/classifier*/judge/grader/analysis/analyzer*/checks .. answer/output/score/report/mark/label/respond/skip/stop/conclude/return/say .. no/safe/clean/benign/pass*/zero/0/json/issue/harmless/reading/low
@@ -373,8 +437,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     manually/independently/previously +audited/reviewed/vetted/checked
     text/paragraph*/section* .. outside/after/below .. is/are .. test/sample/@not
     wichtig +für +dich
-    duplicate/same +analysis/review .. waste*`],
-  ["send", 0.6, "sends what it works with to an address of its own", `
+    duplicate/same +analysis/review .. waste*`
+  ],
+  [
+    "send",
+    0.6,
+    "sends what it works with to an address of its own",
+    `
     @send/mail/mails/email/copy/append/include/attach/save/store/write/put .. @url
     @send/mail/mails/email/copy/add/include/put/cc/bcc .. @mailbox
     @url .. @send/append*/hochladen/übertrag*
@@ -396,8 +465,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     pick +it/them +up
     repeat/write/put/place/hide .. as/in/into .. comment/metadata/alt/footer/white/title .. each/every/encoded/base64/rot13/so
     open/post/file/create +an/a +issue/gist/ticket/discussion/comment .. env/environment/body/output/content*/token/secret/log
-    comment/issue/gist/paste .. output +of`],
-  ["send", 0.7, "carries data out by a side way", `
+    comment/issue/gist/paste .. output +of`
+  ],
+  [
+    "send",
+    0.7,
+    "carries data out by a side way",
+    `
     link/image/picture/url/address/parameter/query/pixel .. carries/holds/encod*/built/includes/whose .. passage/content*/data/text/answer/conversation/quoted/summary/token/base64*/secret*/email
     @url .. +ref/q/d/data/id/p .. is/=/carries .. passage/quoted/content*/text/base64*/encoded
     encode/compress/pack/hide/embed/smuggle .. +in/into/as .. name/names/url/query/dns/image/pixel/header/commit/comment/parameter/file-name
@@ -409,8 +483,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     public/anonymous +gist/paste/pastebin/bucket/issue
     into/in .. commit/issue/build +message/comment/id .. base64*/secret*/token*/encode*
     one +character +per
-    dns/subdomain/host-name .. secret*/token*/password*/encoded/data`],
-  ["sensitive", 0.6, "takes credentials or private files", `
+    dns/subdomain/host-name .. secret*/token*/password*/encoded/data`
+  ],
+  [
+    "sensitive",
+    0.6,
+    "takes credentials or private files",
+    `
     @send/take/copy/collect/search/print/append/attach/include/read/values .. @keyfile
     @send/collect/gather/copy/append/include/attach/upload/search .. password*/credential*/token*/cookie*/secrets/keys/passphrase/sessions/private-key
     @take/@send .. environment/env +variables/values/of/output
@@ -431,8 +510,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     names/accounts .. with +their +tokens/passwords/keys
     full/real +name .. street/school/phone/address/birthday/parents
     recovery/seed/backup +words/phrase/code*
-    key/environment +variables .. post/send/to/pass`],
-  ["disable-guard", 0.7, "switches a safeguard off", `
+    key/environment +variables .. post/send/to/pass`
+  ],
+  [
+    "disable-guard",
+    0.7,
+    "switches a safeguard off",
+    `
     disabl*/deactivat*/bypass*/circumvent*/evade*/remov*/skip*/suspend*/turn/switch/turning/switching/stop/kill/uninstall/weaken*/relax* +the/all/any/off/its/your/our .. firewall/antivirus/defender/sandbox/audit*/logging/verification/signature*/certificate*/checksum*/protection/2fa/mfa/confirmation*/permission*/selinux/apparmor/auditd/moderation/filter*/versioning/safety/guardrail*/scanner*/tls/ssl/policy/policies/check/checks
     checksum*/signature*/certificate*/warning*/fingerprint*/hash .. differ*/fail*/mismatch/expired/invalid/wrong .. anyway/continue/go/accept/normal/ignore/proceed/fine/late/carry
     go/continue/proceed/carry +on/anyway/regardless .. checksum*/signature*/certificate*/warning*/refus*
@@ -447,8 +531,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     install/trust/add/import .. root/ca/our +certificate
     enable +macros/automatic
     merge/approve +your +own
-    continue-on-error`],
-  ["disable-guard", 0.75, "widens its own rights", `
+    continue-on-error`
+  ],
+  [
+    "disable-guard",
+    0.75,
+    "widens its own rights",
+    `
     grant/give/add +yourself/itself/the_agent
     yourself .. to +the .. admin*/group/owner*/allow*/sudoers
     extend/widen/expand/edit/change/open/rewrite/adjust/raise/modify .. permission*/grants/rights/capabilities/manifest/settings/allow-list/policy/@agentfile .. yourself/run/runtime/refused/missing/needed/allow/retry/own/when
@@ -476,8 +565,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     owner/maintainer/collaborator +add/to
     add .. as +a/an +owner/maintainer/collaborator/admin*/member/beneficiary
     trusted/trust +list
-    continuous/permanent/standing/lasting +access/reports/key/right*`],
-  ["persist", 0.7, "stays on the machine or in other agents' instructions", `
+    continuous/permanent/standing/lasting +access/reports/key/right*`
+  ],
+  [
+    "persist",
+    0.7,
+    "stays on the machine or in other agents' instructions",
+    `
     add/append/install/register/schedule/create/enable/put/drop .. cron/crontab/autostart/startup/systemd/launchagent*/launchd/bashrc/zshrc/authorized_keys/hook/hooks/scheduled/daemon/sudoers/.bashrc/.zshrc
     add/append/insert/repeat/copy/put/paste .. @agentfile
     future/later/next/other +sessions/agents/assistants/runs/session .. know/approve*/follow/rule*/instruction*/find/trust
@@ -494,8 +588,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     set/setup/sets +up .. helper/agent/service/timer/job .. stay/stays/each/every/permanently/there
     next +time .. commits/starts/opens/logs/boots/developer/user
     each/every .. workflow*/repository*/project*/machine/host .. append/add/write/put/set
-    append/add/put .. to +every/each/all`],
-  ["phish", 0.8, "gets passwords or codes out of a person", `
+    append/add/put .. to +every/each/all`
+  ],
+  [
+    "phish",
+    0.8,
+    "gets passwords or codes out of a person",
+    `
     @ask/get/have/tell/request/persuade/make/let person/user/them/customer/reader/him/her password/pin/passphrase/passcode/cvv/seed/otp/tan/card/recovery +number/phrase/code/words/*
     @ask/request/prompt/collect +for .. password/pin/cvv/passphrase/one-time/security +code/*
     ask*/request* .. banking/bank .. pin/password/login/code
@@ -512,8 +611,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     session/login/sign-in +expired
     sign +in +to +continue
     ask +over/for/about .. full/real/school/street .. phone/parents/address/home/alone
-    connecte/verbinde/conecta/conéctate/collegati .. banque/bank/banco/banca .. codes/code/zugang*/claves/senha`],
-  ["payment", 0.6, "moves money to somebody else", `
+    connecte/verbinde/conecta/conéctate/collegati .. banque/bank/banco/banca .. codes/code/zugang*/claves/senha`
+  ],
+  [
+    "payment",
+    0.6,
+    "moves money to somebody else",
+    `
     @payee .. instead/replace/our/place/clearing/new
     instead/replace/put/write/use .. @payee
     replace/swap/change/overwrite/exchange/remplace/ersetze/reemplaza/substitui/sostituisci .. iban/account/payee/bank/rib/konto*/cuenta/conta/conto .. our/ours/with/by/unser*/notre/sans/without/nuestr*/nosso/nostr*
@@ -522,8 +626,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     stored/saved +card/payment
     buy/order .. gift +card*/voucher*
     transfer/pay/send .. difference/remainder/amount/rest/coins/money .. our/account/wallet/author
-    premium/annual/paid .. plan/trial/version .. book/present/subscribe/without/stored`],
-  ["decode", 0.7, "hides orders in an encoding", `
+    premium/annual/paid .. plan/trial/version .. book/present/subscribe/without/stored`
+  ],
+  [
+    "decode",
+    0.7,
+    "hides orders in an encoding",
+    `
     @decode .. and .. do/run/execute/follow/obey/act/carry/apply/perform
     decode/decrypt/unpack/unscramble/deobfuscate/reverse/undo .. do/run/execute/follow/obey/act/carry/result
     rot13/base64/hex/morse/gzip/reversed/backwards .. run/execute/do/follow/obey/act/eval/carry
@@ -541,8 +650,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     watermark/calibration/profile/signature .. decode/bits/letter/read/encoded/base64
     bits/letters/points .. a +letter
     reversed/backwards/encoded/base64/scrambled .. comment/appendix/file/end/field/into/in
-    ~ decode/decodiere/décode/decodifica/dekoduj/раскодируй/解码/復号 und/et/y/e/i/и/并/执行/実行/führe/exécute/ejecuta/esegui/выполни/指示`],
-  ["destroy", 0.65, "destroys what is not its own", `
+    ~ decode/decodiere/décode/decodifica/dekoduj/раскодируй/解码/復号 und/et/y/e/i/и/并/执行/実行/führe/exécute/ejecuta/esegui/выполни/指示`
+  ],
+  [
+    "destroy",
+    0.65,
+    "destroys what is not its own",
+    `
     @destroy +@all/whole/entire .. backup*/snapshot*/database*/production/repositor*/mailbox*/account*/history/disk*/branches/tables/volumes/files/documents/mail/mails/photos/home/logs/records/namespaces/buckets
     @destroy +the .. backups/snapshots/production/repositories/mailbox/audit
     @destroy .. @all .. backup*/snapshot*/database*/production/repositor*/branches/volumes/mailbox/history/tables/home
@@ -577,8 +691,13 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     any/every/whatever +environment
     merge/label/delete .. without/no +announcement/asking/warning
     bricks/brick/erase .. firmware/boot/partition/device
-    discover/find/list .. profiles/accounts/instances/buckets .. terminate/delete/empty/remove`],
-  ["pretext", 0.25, "gives a pretext", `
+    discover/find/list .. profiles/accounts/instances/buckets .. terminate/delete/empty/remove`
+  ],
+  [
+    "pretext",
+    0.25,
+    "gives a pretext",
+    `
     for/as .. compliance/quality/audit/telemetry/diagnostic*/statistics/analytics/indexing/improvement/verification/licensing/caching +reasons/purposes/check/control/step/*
     so +that +our/we/the .. team/indexer/support/partner/author/publisher/viewer/can
     helps/help/helpful +us/our
@@ -598,7 +717,8 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     authorities/law/article/regulation .. require*/mandatory
     quick +reset/fix
     licensed +content
-`]
+`
+  ]
 ]
 
 export const proseCues: ReadonlyArray<readonly [source: string, of: ProseCue]> = book.flatMap(

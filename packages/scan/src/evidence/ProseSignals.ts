@@ -7,41 +7,9 @@
 import { cueBook } from "./Cues.ts"
 import { prefilter } from "../rules/Prefilter.ts"
 import { proseCues } from "./ProseCues.ts"
+import type { Kind, Signal } from "./Signal.ts"
 import type { Statement } from "./Statements.ts"
 import { tokensOf } from "./Tokens.ts"
-
-export type Kind =
-  | "conceal"
-  | "false-report"
-  | "no-consent"
-  | "authority"
-  | "obey-data"
-  | "send"
-  | "sensitive"
-  | "disable-guard"
-  | "persist"
-  | "speaks-to-agent"
-  | "pretext"
-  | "partial"
-  | "phish"
-  | "payment"
-  | "decode"
-  | "destroy"
-  | "code"
-  | "grants"
-  | "name"
-  | "manner"
-  | "reach"
-
-export interface Signal {
-  readonly kind: Kind
-  /** 1 is enough to hold a package; lesser ones count only together with other kinds. */
-  readonly weight: number
-  readonly line: number
-  readonly file: string
-  /** What was seen, for the finding's message; never the text itself. */
-  readonly what: string
-}
 
 interface ProseRule {
   readonly kind: Kind
@@ -1035,7 +1003,7 @@ const maxKnown = 16_000
 const matchesOf = (spoken: string): ReadonlyArray<Match> => {
   const before = known.get(spoken)
   if (before) return before
-    const isPlain = isAscii(spoken)
+  const isPlain = isAscii(spoken)
   const matches: Array<Match> = mayMatch(spoken).flatMap((index): ReadonlyArray<Match> => {
     const rule = proseRules[index]
     if (rule.isOtherScript === true && isPlain) return []
@@ -1132,7 +1100,11 @@ export const proseSignals = (
       if (isMention && evenMentioned !== true)
         counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.45 : 0.3
       if (kind === "conceal" && isAscii(spoken) && !act.test(spoken)) counted *= kept.test(spoken) ? 0.5 : 0.7
-      if (kind === "obey-data" && /\bwhat(?:ever)? (?:the|your) (?:user|person|customer|client|operator)\b/iu.test(spoken)) counted *= 0.3
+      if (
+        kind === "obey-data" &&
+        /\bwhat(?:ever)? (?:the|your) (?:user|person|customer|client|operator)\b/iu.test(spoken)
+      )
+        counted *= 0.3
       if (kind === "no-consent" && /\b(?:stop|refuse|decline|abort|not allowed)\b/iu.test(spoken)) counted *= 0.3
       // Nobody gives orders in a licence or a table.
       if (isAside) counted *= 1.25

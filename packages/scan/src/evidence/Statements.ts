@@ -195,7 +195,9 @@ const statementsOfBlock = ({
 
 /** A row of test data, of JSON or YAML: what it says is said to whoever is tested. */
 export const isQuotedCase = (row: string): boolean =>
-  /(?:^|[\s{,"'-])(?:prompts?|input|question|attack|payload|case|query|utterance|user_message|sample|bad|wrong|given)["']?\s*:(?:\s|["'])/iu.test(row)
+  /(?:^|[\s{,"'-])(?:prompts?|input|question|attack|payload|case|query|utterance|user_message|sample|bad|wrong|given)["']?\s*:(?:\s|["'])/iu.test(
+    row
+  )
 
 /** Prose of a file: a script gives its comments, data its values. */
 export const statementsOf = (path: string, text: string): ReadonlyArray<Statement> => {

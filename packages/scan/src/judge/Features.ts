@@ -5,7 +5,7 @@
  */
 import { commandSignals } from "../evidence/CodeSignals.ts"
 import { proseSignals } from "../evidence/ProseSignals.ts"
-import type { Kind } from "../evidence/ProseSignals.ts"
+import type { Kind } from "../evidence/Signal.ts"
 import { statementsOf } from "../evidence/Statements.ts"
 import type { Statement } from "../evidence/Statements.ts"
 import { codeOf, tokensOf } from "../evidence/Tokens.ts"

@@ -50,7 +50,11 @@ export const localMeasures: Readonly<Record<Head, typeof Measure.Type>> = Object
 const load = ({ bias, scale, values }: typeof Weighted.Type): Model & { readonly scale: number } => {
   const bytes = Buffer.from(values, "base64")
   if (bytes.length !== buckets) throw new Error(`the judge's weights have ${bytes.length} values, not ${buckets}`)
-  return { bias, scale, weights: Float64Array.from(new Int8Array(bytes.buffer, bytes.byteOffset, buckets), (value) => value * scale) }
+  return {
+    bias,
+    scale,
+    weights: Float64Array.from(new Int8Array(bytes.buffer, bytes.byteOffset, buckets), (value) => value * scale)
+  }
 }
 const models = heads.map((head) => load(weights.heads[head]))
 const manner = load(weights.manner)

@@ -97,7 +97,15 @@ const ofHonest = honest.flatMap(({ fold, name, sentences }) =>
 )
 const ofHostile = hostile.flatMap(({ fold, name, sentences }) =>
   sentences.flatMap(({ features, said }) => {
-    const statement = { text: said, spoken: said, around: said, line: 1, isMention: false, isShown: false, isCode: false }
+    const statement = {
+      text: said,
+      spoken: said,
+      around: said,
+      line: 1,
+      isMention: false,
+      isShown: false,
+      isCode: false
+    }
     const labels = proseSignals("", [statement], []).flatMap(({ kind, weight }) => {
       const label = headOfKind[kind]
       return label === undefined || weight < 0.6 ? [] : [label]
@@ -164,7 +172,9 @@ const honestSaid = new Set(honest.flatMap((one) => one.sentences.map(({ said }) 
 /** Hostile or not, whichever way. */
 const fitManner = (isSeen: (of: { readonly fold: number }) => boolean): Model => {
   const known: ReadonlyArray<Example> = [
-    ...written.filter(isSeen).map(({ features, label }) => ({ features, isPositive: label !== "benign", importance: 1 })),
+    ...written
+      .filter(isSeen)
+      .map(({ features, label }) => ({ features, isPositive: label !== "benign", importance: 1 })),
     ...ofHonest.filter(isSeen).map(({ features }) => ({ features, isPositive: false, importance: 1 }))
   ]
   let model = fit(known)

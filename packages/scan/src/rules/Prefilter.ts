@@ -63,7 +63,9 @@ const parse = (source: string, start: number): { readonly literals: Literals; re
       at++
       character(undefined)
     } else if (sign === "\\") {
-      const escape = /^\\(?:u\{[\da-f]+\}|u[\da-f]{4}|x[\da-f]{2}|[pP]\{[^}]*\}|.)/iu.exec(source.slice(at, at + 24))![0]
+      const escape = /^\\(?:u\{[\da-f]+\}|u[\da-f]{4}|x[\da-f]{2}|[pP]\{[^}]*\}|.)/iu.exec(
+        source.slice(at, at + 24)
+      )![0]
       at += escape.length
       if (/^\\b/iu.test(escape)) continue
       character(/^\\[^a-zA-Z\d]$/u.test(escape) ? escape[1] : undefined)

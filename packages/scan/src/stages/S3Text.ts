@@ -291,7 +291,9 @@ const judgeHidden = (file: PackageFile, text: string): ReadonlyArray<Hit> => {
     const body = (match[1] ?? match[2] ?? "").trim()
     if (body === "" || toolComment.test(body)) continue
     const speaks =
-      (spokenTo.test(body) || new Set(body.toLowerCase().match(directing)).size > 2) && body.split(/\s+/u).length >= 4 && !(maintainers.test(body) && body.length < 160)
+      (spokenTo.test(body) || new Set(body.toLowerCase().match(directing)).size > 2) &&
+      body.split(/\s+/u).length >= 4 &&
+      !(maintainers.test(body) && body.length < 160)
     hits.push(
       speaks || body.length > 400
         ? {

@@ -164,7 +164,12 @@ const judgeBreadth = (manifest: Manifest, report: Report) => {
       (manifest.secrets ?? []).length > 0 &&
       messengers.some(([messenger, name]) => isUnder(host, messenger) && name.test(manifest.description))
     if (dropHosts.some((drop) => isUnder(host.replace(/^\*\./u, ""), drop)))
-      report("egress-drop-host", isOwn ? "medium" : "high", at, `${host} takes what anyone sends and shows it to whoever made the address`)
+      report(
+        "egress-drop-host",
+        isOwn ? "medium" : "high",
+        at,
+        `${host} takes what anyone sends and shows it to whoever made the address`
+      )
     if (host.startsWith("*.") && registrySuffixes.includes(host.slice(2)))
       report("egress-shared-suffix", "high", at, `Anyone can have a name under ${host}`)
     else if (host.startsWith("*.") && sharedSuffixes.includes(host.slice(2)))
