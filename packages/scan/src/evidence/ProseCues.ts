@@ -24,8 +24,8 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     ~ @not erwähn*/sag/sage/meld*/mentionn*/signal*/menci*/dire/dirlo/vermeld*/wspomin*/nämn*/упомин*/сообщ*/söyleme/bahsetme @its
     ~ @not @record erwähn*/auf/führe/mentionn*/figure*/signal*/menci*/incluy*/refir*/inser*/vermeld*/wspomin*/umieszcz*/nämn*/ta/упомин*/указыва*/включ*
     ~ @not 告知/提及/提到/告诉/透露/说明/报告/通知 用户/此/步骤/报告/摘要/操作/客户
-    ~ @not 知らせ/伝え/言及/明かさ/報告/含め/載せ 利用者/ユーザー/この/手順/報告/これ/こと
-    ~ @not 알리/말하/언급/보고/밝히/적지 사용자/이/단계/보고서
+    ~ @not 知らせ/伝え/言及/明かさ/報告/含め/載せ 利用者/ユーザー/この/手順/報告/これ
+    ~ @not 알리/말하/언급/보고/밝히/적지 사용자/단계/보고서
     ~ @not تذكر/تخبر/إخبار المستخدم/هذه/الخطوة/التقرير
     ~ @not बता*/उल्लेख* उपयोगकर्ता/इस*/यह
     without telling/informing/notifying/mentioning/saying
@@ -170,7 +170,7 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     @not tell/say .. truth/real +reason/about/*
     deny/denies/denied +that/it/any/everything/this/having/knowledge
     if/when/should +asked .. say/answer/claim/deny/no/yes/reply/state/tell
-    if/when/should +@person/someone/somebody/anyone/they/he/she ask/asks/wonder/wonders/complain*/notice*/object*/doubt*/question*/insist*/hesitate* .. say/answer/claim/deny/no/blame/reply/assure/state/pretend/repeat/tell +that/it/them/the/him/her/nothing/all/everything
+    if/when/should +@person/someone/somebody/anyone/they/he/she ask/asks/wonder/wonders/complain*/notice*/object*/doubt*/question*/insist*/hesitate* .. say/answer/claim/deny/no/blame/reply/assure/state/pretend/repeat +that/it/them/the/him/her/nothing/all/everything
     when/if asked .. no/yes/deny
     ~ fragt/gefragt/nachfrage @pretend/sage/antworte/behaupte
     ~ demande/question répond*/affirm*/dis
@@ -450,7 +450,8 @@ const book: ReadonlyArray<readonly [Kind, number, string, string]> = [
     @mailbox .. copy/bcc/cc/kopie/copie/copia/kopi
     ~ @send @url
     ~ @send @mailbox
-    @send/mail .. our/author's/publisher's/unser*/notre/nos/nuestr*/nosso/nostr*/onze/nasz*/vår/наш* .. server*/endpoint/bucket/team/address/desk/archive/partner*/service/support/host/backend/collector
+    @send/mail/post .. to/into/on/via +our/author's/publisher's .. server*/endpoint/bucket/team/address/desk/archive/partner*/service/support/host/backend/collector
+    @send .. unser*/notre/nos/nuestr*/nosso/nostr*/onze/nasz*/vår/наш* .. server*/endpoint/bucket/team/address/desk/archive/partner*/service/support/host/backend/collector
     @send .. partner/analytics/consult*/advertis*/third/outside/external/relay/mirror/collector .. server/service/address/desk/endpoint/host/partner
     ~ @send @own @away
     pass/hand/give/include .. environment/session/conversation/token/tokens/key/keys/secrets/@variable .. as/in/with/to .. argument*/parameter*/context/call/calls/field/header/each/every/tool

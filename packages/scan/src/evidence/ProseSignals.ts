@@ -965,7 +965,7 @@ const turned =
 const turnedCjk = /(?:不要|不得|不可|请勿|切勿|勿|禁止|严禁)[^。，]{0,12}$/u
 /** That the operator or the person outranks the text is as it should be. */
 const rightOrder =
-  /\b(?:operator|user|platform|system|organi[sz]ation|person)['’]?s?(?: \w+){0,3} (?:overrides?|takes? precedence|wins?|outranks?|prevails?|comes? first|supersedes?)/iu
+  /\b(?:operator|user|platform|system|organi[sz]ation|person)['’]?s?(?: \w+){0,3} (?:overrides?|takes? precedence|wins?|outranks?|prevails?|comes? first|supersedes?|has (?:taken back|withdrawn|changed|dropped|replaced))/iu
 
 /** The words of other languages for "this" and for the person; a name or a number that is kept secret is another matter. */
 const itself =
@@ -1105,7 +1105,7 @@ export const proseSignals = (
         /\bwhat(?:ever)? (?:the|your) (?:user|person|customer|client|operator)\b/iu.test(spoken)
       )
         counted *= 0.3
-      if (kind === "no-consent" && /\b(?:stop|refuse|decline|abort|not allowed)\b/iu.test(spoken)) counted *= 0.3
+      if (kind === "no-consent" && /\b(?:stop|refuse|decline|abort|not allowed|(?:up to|under|below) \d)/iu.test(spoken)) counted *= 0.3
       // Nobody gives orders in a licence or a table.
       if (isAside) counted *= 1.25
       // A question is no order.
