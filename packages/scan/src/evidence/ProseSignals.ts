@@ -1105,7 +1105,11 @@ export const proseSignals = (
         /\bwhat(?:ever)? (?:the|your) (?:user|person|customer|client|operator)\b/iu.test(spoken)
       )
         counted *= 0.3
-      if (kind === "no-consent" && /\b(?:stop|refuse|decline|abort|not allowed|(?:up to|under|below) \d)/iu.test(spoken)) counted *= 0.3
+      if (
+        kind === "no-consent" &&
+        /\b(?:stop|refuse|decline|abort|not allowed|(?:up to|under|below) \d)/iu.test(spoken)
+      )
+        counted *= 0.3
       // Nobody gives orders in a licence or a table.
       if (isAside) counted *= 1.25
       // A question is no order.

@@ -84,50 +84,50 @@ const parse = (source: string, start: number): { readonly literals: Literals; re
 export const literalsOf = (pattern: RegExp): Literals => parse(pattern.source, 0).literals
 
 const tableSize = 1 << 16
-/** Short literals are looked up by two characters, the others by three: few places of a text are then looked at twice. */
-const short = 3
-const slotOfTwo = (a: number, b: number) => ((a << 7) ^ b) & (tableSize - 1)
-const slotOfThree = (a: number, b: number, c: number) => ((a << 10) ^ (b << 5) ^ c) & (tableSize - 1)
+/** A literal is looked up by as many of its first characters, at most four: few places of a text are then looked at twice. */
+const longest = 4
+const step = (slot: number, character: number) => (Math.imul(slot, 31) + character) & (tableSize - 1)
 
-type Slots = Map<number, Array<readonly [literal: string, pattern: number]>>
+interface Table {
+  readonly isTaken: Uint8Array
+  readonly entries: Map<number, Array<readonly [literal: string, pattern: number]>>
+}
 
 /** Indexes of the patterns that may match a text, in their order. */
 export const prefilter = (patterns: ReadonlyArray<RegExp>): ((text: string) => ReadonlyArray<number>) => {
   const always: Array<number> = []
-  const twos: Slots = new Map()
-  const threes: Slots = new Map()
-  const isTwo = new Uint8Array(tableSize)
-  const isThree = new Uint8Array(tableSize)
+  const table = (): Table => ({ isTaken: new Uint8Array(tableSize), entries: new Map() })
+  const twos = table()
+  const threes = table()
+  const fours = table()
   patterns.forEach((pattern, index) => {
     const literals = literalsOf(pattern)
     if (literals === undefined) always.push(index)
     else
       for (const literal of new Set(literals)) {
-        const [a, b, c] = [0, 1, 2].map((at) => literal.charCodeAt(at))
-        const isShort = literal.length < short
-        const slot = isShort ? slotOfTwo(a, b) : slotOfThree(a, b, c)
-        const slots = isShort ? twos : threes
-        ;(isShort ? isTwo : isThree)[slot] = 1
-        slots.set(slot, [...(slots.get(slot) ?? []), [literal, index]])
+        let slot = 0
+        for (let at = 0; at < Math.min(longest, literal.length); at++) slot = step(slot, literal.charCodeAt(at))
+        const { entries, isTaken } = literal.length === 2 ? twos : literal.length === 3 ? threes : fours
+        isTaken[slot] = 1
+        entries.set(slot, [...(entries.get(slot) ?? []), [literal, index]])
       }
   })
   return (text) => {
     const plain = text.toLowerCase()
     const found = new Set(always)
-    const look = (slots: Slots, slot: number, at: number) => {
-      for (const [literal, index] of slots.get(slot)!)
+    const look = ({ entries }: Table, slot: number, at: number) => {
+      for (const [literal, index] of entries.get(slot)!)
         if (!found.has(index) && plain.startsWith(literal, at)) found.add(index)
     }
-    let a = plain.charCodeAt(0)
-    let b = plain.charCodeAt(1)
     for (let at = 0; at + 1 < plain.length; at++) {
-      const c = at + 2 < plain.length ? plain.charCodeAt(at + 2) : 0
-      const two = slotOfTwo(a, b)
-      if (isTwo[two] === 1) look(twos, two, at)
-      const three = slotOfThree(a, b, c)
-      if (isThree[three] === 1) look(threes, three, at)
-      a = b
-      b = c
+      const two = step(step(0, plain.charCodeAt(at)), plain.charCodeAt(at + 1))
+      if (twos.isTaken[two] === 1) look(twos, two, at)
+      if (at + 2 === plain.length) break
+      const three = step(two, plain.charCodeAt(at + 2))
+      if (threes.isTaken[three] === 1) look(threes, three, at)
+      if (at + 3 === plain.length) continue
+      const four = step(three, plain.charCodeAt(at + 3))
+      if (fours.isTaken[four] === 1) look(fours, four, at)
     }
     return found.size < 2 ? [...found] : [...found].toSorted((one, other) => one - other)
   }
