@@ -109,7 +109,7 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
   ]
 }
 
-/** The strongest signal of each kind; a second sort of the same kind adds a little. */
+/** The strongest signal of each kind; a second sort of the same kind, or a third place, adds a little. */
 export const strongest = (signals: ReadonlyArray<Signal>): ReadonlyArray<Signal> => {
   const best = new Map<Kind, Signal>()
   const sorts = new Map<Kind, Map<string, string>>()
@@ -143,20 +143,24 @@ export const evidenceFindings = (pkg: ReleasePackage, previous?: PreviousRelease
   const sum = kinds.reduce((total, { weight }) => total + weight, 0)
   // Sums of tenths are not exact.
   const isHeld = sum >= holdsFrom - 1e-9
-  return kinds
-    .filter(({ weight }, index) => weight >= holdsFrom || (isHeld && index === 0) || weight >= 0.5)
-    .map(({ file, kind, line, weight, what }, index) => ({
-      stage: "S8",
-      rule: weight >= holdsFrom ? `evidence-${kind}` : isHeld && index === 0 ? "evidence-combined" : `evidence-${kind}`,
-      severity: weight >= holdsFrom || (isHeld && index === 0) ? "high" : "info",
-      file,
-      line,
-      message:
-        weight >= holdsFrom || !isHeld || index > 0
-          ? `${what[0].toUpperCase()}${what.slice(1)}`
-          : `Several signs together: ${kinds
-              .slice(0, 4)
-              .map((signal) => signal.what)
-              .join("; ")}`
-    }))
+  return (
+    kinds
+      // Whoever reviews a held version is shown where each of the signs stands.
+      .filter(({ weight }) => isHeld || weight >= 0.5)
+      .map(({ file, kind, line, weight, what }, index) => ({
+        stage: "S8",
+        rule:
+          weight >= holdsFrom ? `evidence-${kind}` : isHeld && index === 0 ? "evidence-combined" : `evidence-${kind}`,
+        severity: weight >= holdsFrom || (isHeld && index === 0) ? "high" : "info",
+        file,
+        line,
+        message:
+          weight >= holdsFrom || !isHeld || index > 0
+            ? `${what[0].toUpperCase()}${what.slice(1)}`
+            : `Several signs together: ${kinds
+                .slice(0, 4)
+                .map((signal) => signal.what)
+                .join("; ")}`
+      }))
+  )
 }
