@@ -36,7 +36,11 @@ const sound = (name: string) =>
     .replaceAll("y", "i")
     .replace(/(.)\1+/gu, "$1")
 
+/** One of many is mostly another package, and seldom a slip. */
+const isPlural = (name: string, known: string) => known.length < 10 && (`${name}s` === known || name === `${known}s`)
+
 const isSlip = (name: string, known: string): boolean =>
+  !isPlural(name, known) &&
   Math.abs(name.length - known.length) <= 2 &&
   (skeleton(name) === skeleton(known) ||
     (known.length > 5 && sound(name) === sound(known)) ||

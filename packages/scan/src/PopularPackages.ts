@@ -4,6 +4,11 @@
  */
 export const popularPackages = {
   npm: [
+    "server",
+    "archive",
+    "momento",
+    "market",
+    "mocks",
     "@modelcontextprotocol/sdk",
     "@modelcontextprotocol/server-everything",
     "@modelcontextprotocol/server-filesystem",

@@ -63,6 +63,15 @@ const promisesOfTexts: ReadonlyArray<readonly [says: RegExp, breaks: RegExp, wha
   ]
 ]
 
+/** Forbids what follows, or tells what somebody else could do. */
+const notTold =
+  /\b(?:never|not|no|nothing|nobody|don['’]?t|doesn['’]?t|cannot|can['’]?t|without|instead of|rather than|can|may|could|might|would|who|which|that|whether|if)\b[^.,;:\n]{0,60}$/iu
+const isTold = (texts: string, act: RegExp): boolean =>
+  texts
+    .matchAll(new RegExp(act.source, "giu"))
+    .take(100)
+    .some(({ index }) => !notTold.test(texts.slice(Math.max(0, index - 80), index)))
+
 /** Says nothing about what a secret is for. */
 const vague =
   /^\W*(?:(?:is |are )?(?:needed|required|necessary|used|useful|optional|improves?|helps?|for|to|the|it|internal|general|access|better|full|features?|results?|functionality|performance|accuracy|operation|setup|configuration|authentication|integration|run|work|use|tool|agent|service|purposes?|more|some|all|other|additional|extended)\W*){0,9}$/iu
@@ -154,7 +163,7 @@ export const manifestSignals = (
   if (secrets.some(({ purpose }) => purpose !== undefined && talksInto.test(purpose)))
     add("phish", 0.9, "the purpose of a secret talks a person into giving a password")
   for (const [says, breaks, what] of promisesOfTexts)
-    if (says.test(description) && breaks.test(texts)) add("grants", 0.9, what)
+    if (says.test(description) && isTold(texts, breaks)) add("grants", 0.75, what)
   const typed = secrets.filter(({ deliver, name }) => deliver === "browser" && passwordLike.test(name))
   if (capabilities.browser?.scope === "public" && capabilities.browser.typeSecrets === true && secrets.length > 0)
     add("grants", typed.length > 1 ? 0.8 : 0.4, "may type secrets into any public page")
