@@ -25,9 +25,25 @@ const bare = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/gu, "")
 const skeleton = (name: string) =>
   name.toLowerCase().replaceAll("rn", "m").replaceAll("vv", "w").replace(/[1|!]/gu, "l").replaceAll("0", "o")
 
+/** How a name sounds: `playwrite` and `playwright`, `colour-s` and `colours`. */
+const sound = (name: string) =>
+  bare(name)
+    .replaceAll("ight", "ite")
+    .replaceAll("ph", "f")
+    .replaceAll("ck", "k")
+    .replace(/[cq]/gu, "k")
+    .replaceAll("z", "s")
+    .replaceAll("y", "i")
+    .replace(/(.)\1+/gu, "$1")
+
+/** One of many is mostly another package, and seldom a slip. */
+const isPlural = (name: string, known: string) => known.length < 10 && (`${name}s` === known || name === `${known}s`)
+
 const isSlip = (name: string, known: string): boolean =>
+  !isPlural(name, known) &&
   Math.abs(name.length - known.length) <= 2 &&
   (skeleton(name) === skeleton(known) ||
+    (known.length > 5 && sound(name) === sound(known)) ||
     (known.length > 4 && editDistance(name, known) <= (known.length >= 14 ? 2 : 1)))
 
 /** The well-known scope that `@scope/name` imitates. */
@@ -36,6 +52,31 @@ export const imitatedScope = (name: string): string | undefined => {
   return scope === undefined || popularScopes.includes(scope)
     ? undefined
     : popularScopes.find((known) => isSlip(scope, known))
+}
+
+/** Words that package names are made of. */
+const parts = new Set(
+  "parser parsers server client utils helper helpers request requests reader writer manager handler adapter adaptor plugin loader builder compiler formatter converter connector connect wrapper runner scanner checker generator validator router logger template extractor downloader uploader express react angular vue webpack playwright puppeteer selenium pandas numpy python node postgres mysql mongo redis stripe slack github gitlab google amazon azure openai anthropic langchain discord telegram document markdown calendar spreadsheet excel image browser crypto wallet bitcoin ethereum web3 security colors commander assistant official".split(
+    " "
+  )
+)
+
+/** The common word of which a part of `name` is a slip: a letter doubled, two swapped, one that looks alike. */
+export const slippedPart = (name: string): string | undefined => {
+  for (const part of name.toLowerCase().split(/[^a-z0-9]+/u)) {
+    if (part.length < 6 || parts.has(part)) continue
+    for (const known of parts) {
+      if (known.length < 6 || part.startsWith(known) || known.startsWith(part)) continue
+      const isSwap =
+        part.length === known.length &&
+        editDistance(part, known) === 1 &&
+        part.split("").toSorted().join("") === known.split("").toSorted().join("")
+      const isDoubled =
+        part.length === known.length + 1 && part.replace(/(.)\1/gu, "$1") === known.replace(/(.)\1/gu, "$1")
+      if (isSwap || isDoubled || skeleton(part) === known) return known
+    }
+  }
+  return undefined
 }
 
 /** The known name that `name` imitates, or `undefined`. */
@@ -47,7 +88,9 @@ export const imitates = (ecosystem: "npm" | "pypi", name: string): string | unde
   if (known.some((popular) => same(name, popular))) return undefined
   const scope = imitatedScope(name)
   if (scope !== undefined) return `@${scope}`
-  return known.find((popular) => bare(popular) === bare(name) || isSlip(name.toLowerCase(), popular))
+  return (
+    known.find((popular) => bare(popular) === bare(name) || isSlip(name.toLowerCase(), popular)) ?? slippedPart(name)
+  )
 }
 
 /** The well-known package of whatever kind that `name` imitates. */

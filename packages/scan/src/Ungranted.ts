@@ -30,7 +30,7 @@ const plainTools =
   /(?<![\w./-])(run_command|fs_read|fs_list|fs_write|browser_[a-z]+(?:_[a-z]+)*|host_[a-z]+(?:_[a-z]+)*|[a-z][a-z0-9-]*(?:_[a-z0-9-]+)*__[a-z][A-Za-z0-9_-]*)(?![\w/-])/gu
 /** `fetch` is an English word too: it is the tool when it is written as code, called, or named as a tool. */
 const fetchTool =
-  /(?:`fetch`(?!\s+calls?\b)|`fetch\((?=[^`]*`)|\bfetch\(|["']fetch["']|\bfetch tool\b|\b(?:use|using|call|calling|with|via|invoke|through|run)\s+(?:the\s+)?fetch\b)/giu
+  /(?:(?<!`,\s{0,2})`fetch`(?!\s+calls?\b|,\s{0,2}`(?!browser_|fs_|host_|run_))|`fetch\((?=[^`]*`)|\bfetch\(|["']fetch["']|\bfetch tool\b|\b(?:use|using|call|calling|with|via|invoke|through|run)\s+(?:the\s+)?fetch\b)/giu
 
 /** Words that refuse what follows them in the same clause. */
 const refusing =

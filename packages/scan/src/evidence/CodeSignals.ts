@@ -3,7 +3,8 @@
  * Single lines carry rules of their own; a script that both takes what is
  * private and sends something away is more than each of the two.
  */
-import type { Kind, Signal } from "./ProseSignals.ts"
+import type { Kind, Signal } from "./Signal.ts"
+import { prefilter } from "../rules/Prefilter.ts"
 import type { Statement } from "./Statements.ts"
 
 interface CodeRule {
@@ -100,7 +101,7 @@ export const codeRules: ReadonlyArray<CodeRule> = [
     weight: 1,
     what: "fetches a program and runs it",
     pattern:
-      /\b(?:curl|wget)\b[^\n|]{0,200}(?:https?:\/\/|\$)[^\n|]{2,200}\|\s*(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:ba|z|da)?sh\b|\b(?:curl|wget)\b[^\n|]{0,240}\|\s*(?:sudo\s+)?(?:python3?|node|perl|ruby|php)\b/iu
+      /\b(?:curl|wget)\b(?![^\n|]{0,120}https:\/\/(?:sh\.rustup\.rs|get\.docker\.com|install\.python-poetry\.org|deb\.nodesource\.com|get\.pnpm\.io|bun\.sh|deno\.land|astral\.sh|fly\.io|get\.k3s\.io|raw\.githubusercontent\.com\/(?:Homebrew|nvm-sh|helm)\/)[^\n|]{0,120}\|)[^\n|]{0,200}(?:https?:\/\/|\$)[^\n|]{2,200}\|\s*(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:ba|z|da)?sh\b|\b(?:curl|wget)\b[^\n|]{0,240}\|\s*(?:sudo\s+)?(?:python3?|node|perl|ruby|php)\b/iu
   },
   {
     kind: "sensitive",
@@ -263,6 +264,8 @@ export const codeRules: ReadonlyArray<CodeRule> = [
   }
 ]
 
+const mayMatch = prefilter(codeRules.map(({ pattern }) => pattern))
+
 /** What belongs to the person or the machine and to no task. */
 const takes =
   /(?:Path\.home\(\)|homedir\(\)|expanduser\([^)\n]{0,20}\)|\$HOME|~)[^\n]{0,40}\b(?:rglob|glob|walk|readdir)|\bfind\s+["']?(?:~|\$HOME|\/(?:home|Users))|\.(?:pem|kdbx|ovpn|p12|pfx|keychain)\b["']?\)|\bdict\(\s*os\.environ|json\.dumps\([^)\n]{0,60}os\.environ\b(?!\[|\.get)|[:=(,]\s*process\.env\s*[,})]|JSON\.stringify\(\s*(?:\{[^}]{0,60})?process\.env\b(?!\.)|\benv:\s*process\.env\b|\b(?:printenv|env)\s*\||\$\(\s*(?:env|printenv)\s*\)|Get-ChildItem\s+env:|(?:~|\$HOME|\$\{HOME\}|expanduser\(|homedir\(\)|Path\.home\(\)|USERPROFILE)[^\n]{0,80}\.(?:ssh|aws|netrc|npmrc|pypirc|gnupg|kube|docker|git-credentials|ethereum|bitcoin|config\/(?:gh|gcloud|google-chrome|solana)|mozilla|electrum|bash_history|zsh_history)\b|['"]\.(?:npmrc|netrc|pypirc|git-credentials)['"]|\.aws\/credentials|id_rsa\b|id_ed25519\b|Login Data|cookies\.sqlite|["']Cookies["']|Local Storage\/leveldb|keystore|wallet\.dat|logins\.json|key4\.db|\/var\/run\/secrets\/kubernetes|169\.254\.169\.254|metadata\.google\.internal|security-credentials|\bxclip\b|\bpbpaste\b|Get-Clipboard|pyperclip\.paste|\/etc\/(?:shadow|passwd)\b|cat\s+[^\n|]{0,60}\.env\b|open\(\s*['"][^'"\n]{0,40}\.env['"]|readFileSync\([^)\n]{0,60}\.env['"]|aws_secret_access_key|keyring\.get_password|find-generic-password|terraform\s+state\s+pull|kubectl\s+get\s+secrets?\b[^\n]{0,40}-o/iu
@@ -270,6 +273,8 @@ const takes =
 const usesKey = /(?:-i\s+|IdentityFile[= ]|-f\s+|--exclude\S*|known_hosts|ssh-keygen|\.pub\b)/u
 const sends =
   /\bcurl\b[^\n]{0,300}(?:\s-(?:[a-zA-Z]*[dFT]|X\s*(?:POST|PUT))\b|--data|--upload-file|--form|-H\s+["'][^"'\n]*\$|\?[^"'\s]{0,80}=?\$)|\bwget\b[^\n]{0,200}--post|urlopen\([^\n]{0,200}data\s*=|Request\([^\n]{0,200}data\s*=|requests\.(?:post|put|patch)\(|httpx\.(?:post|put)\(|http\.client\.HTTPS?Connection|\.request\(\s*["'](?:POST|PUT)|https?\.request\(|method\s*:\s*["'](?:POST|PUT)|axios\.(?:post|put)\(|sendBeacon\(|\bnc\b[^\n]{0,60}\d{2,5}|\/dev\/tcp\/|smtplib\.|socket\.(?:create_connection|connect)|net\.connect\(|ftplib\.|\bscp\b|\brsync\b[^\n]{0,160}:|Invoke-(?:RestMethod|WebRequest)\b[^\n]{0,200}-Body|UploadString|boto3\.client\(['"]s3|\bnslookup\b|\baws\s+s3\s+cp\b|paramiko|\bgh\s+(?:gist|issue)\s+create|new Image\(\)\.src/iu
+
+const mayTakeOrSend = prefilter([takes, sends])
 
 const host = /https?:\/\/([a-z0-9.-]{3,200})/giu
 const netCall =
@@ -292,20 +297,32 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
   let sent: number | undefined
   let deletes: number | undefined
   let isAtHome = false
+  let walks: number | undefined
+  let writes: number | undefined
+  let waits: number | undefined
   // A script that asks at the keyboard lets the person decide.
+  // What the script starts itself is its own to remove.
+  const isThrowaway =
+    /\bdocker\s+run\b|\bpodman\s+run\b|mktemp|tempfile\.|kind create|CREATE DATABASE|testcontainers|minikube start/u.test(
+      text
+    )
   const isAsking = /\bread\s+-\w*p|\binput\(|readline|confirm\(|prompts?\(|Read-Host/u.test(text)
   text
     .split("\n")
     .slice(0, maxLines)
-    .forEach((raw, index) => {
+    .forEach((raw, index, all) => {
       const content = bounded(raw)
+      const next = (all[index + 1] ?? "").slice(0, 200)
       const line = index + 1
       if (/^\s*(?:#(?!!)|\/\/)/u.test(content)) return
-      for (const { kind, pattern, weight, what } of codeRules)
+      for (const { kind, pattern, weight, what } of mayMatch(content).map((index) => codeRules[index]))
         if (pattern.test(content))
           signals.push({
             kind,
-            weight: kind === "destroy" && isAsking ? weight * 0.5 : Math.min(1, weight * 1.25),
+            weight:
+              kind === "destroy" && (isAsking || (isThrowaway && weight < 1))
+                ? weight * 0.5
+                : Math.min(1, weight * 1.25),
             line,
             file,
             what
@@ -316,6 +333,25 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
         )
       )
         deletes ??= line
+      if (
+        /readdir|os\.walk|rglob|\bglob\(|\bfind\s+[./"$~]|Get-ChildItem[^\n]{0,40}-Recurse|filepath\.Walk/u.test(
+          content
+        )
+      )
+        walks ??= line
+      if (
+        /writeFileSync|write_text|write_bytes|open\([^)\n]{0,60}["']w|unlink|os\.remove|rmSync|truncate|>\s*"?\$\w|\bshred\b|Set-Content|renameSync/u.test(
+          content
+        )
+      )
+        writes ??= line
+      if (
+        /time ?zone|locale|LANG\b|getlocale|hostname\(|gethostname|userInfo\(|getuser\(|whoami|new Date\(|Date\.now|date\.today|datetime\.(?:now|utcnow)|\$\(date|process\.platform|Math\.random|random\.random|GITHUB_ACTOR|npm_config/iu.test(
+          content
+        ) &&
+        /\bif\b|\?|&&|includes\(|\bin\b|-(?:gt|ge|eq)\b/u.test(content.concat(next))
+      )
+        waits ??= line
       if (/expanduser|homedir\(|\$HOME\b|Path\.home|USERPROFILE|["'\s]~\//u.test(content)) isAtHome = true
       if (takes.test(content) && !usesKey.test(content)) taken ??= line
       if (sends.test(content)) sent ??= line
@@ -339,6 +375,14 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
       line: deletes,
       file,
       what: "a script deletes and knows the home directory"
+    })
+  if (waits !== undefined && walks !== undefined && writes !== undefined)
+    signals.push({
+      kind: "destroy",
+      weight: 0.7,
+      line: waits,
+      file,
+      what: "a script writes over files that it searches for, at certain places or times only"
     })
   if (taken !== undefined)
     signals.push({
@@ -380,20 +424,21 @@ export const commandSignals = (
     commands.some(
       (command) => /^(?:ba|z|da|k|fi)?sh$|^(?:pwsh|powershell|cmd|env|xargs)$/u.test(command) || part.includes(command)
     )
-  for (const { around, isCode, isMention, line, text } of statements) {
-    const context = isMention ? 0.25 : !isCode && isAsked.test(around) ? 0.6 : 1
-    for (const { kind, pattern, scriptsOnly, weight, what } of codeRules)
+  for (const { around, isCode, isMention, isShown, line, text } of statements) {
+    const contextOf = () => (isMention || (isShown && !isCode) ? 0.25 : !isCode && isAsked.test(around) ? 0.6 : 1)
+    for (const { kind, pattern, scriptsOnly, weight, what } of mayMatch(text).map((index) => codeRules[index]))
       if ((isCode || scriptsOnly !== true) && pattern.test(text))
         signals.push({
           kind,
-          weight: weight * context * (kind === "destroy" && !canRun(text) ? 0.4 : 1),
+          weight: weight * contextOf() * (kind === "destroy" && !canRun(text) ? 0.4 : 1),
           line,
           file,
           what
         })
-    if (isMention) continue
-    const isTaking = takes.test(text) && !usesKey.test(text)
-    const isSending = sends.test(text)
+    if (isMention || (isShown && !isCode)) continue
+    const may = mayTakeOrSend(text)
+    const isTaking = may.includes(0) && takes.test(text) && !usesKey.test(text)
+    const isSending = may.includes(1) && sends.test(text)
     if (isCode && isTaking) taken ??= line
     if (isCode && isSending) sent ??= line
     if (isTaking && isSending)

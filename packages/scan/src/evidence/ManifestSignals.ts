@@ -2,7 +2,7 @@
 import type { Manifest } from "@quickagents/schema"
 import { defaultInstructions, manifestFile } from "@quickagents/schema"
 import type { PreviousRelease } from "../Stage.ts"
-import type { Kind, Signal } from "./ProseSignals.ts"
+import type { Kind, Signal } from "./Signal.ts"
 
 /** Programs that reach other machines, other rights or any other program. */
 const strong = new Set(
@@ -36,8 +36,48 @@ const promises: ReadonlyArray<readonly [says: RegExp, breaks: (manifest: Manifes
     /\bnever (?:runs? (?:a |any )?(?:command|program)s?|executes?)\b|\bno (?:shell|commands?|programs?)\b/iu,
     ({ capabilities = {} }) => (capabilities.exec?.commands.length ?? 0) > 0,
     "the description promises to run nothing, and the manifest asks for commands"
+  ],
+  [
+    /\b(?:no|without(?: an?)?) (?:accounts?|sign[- ]?(?:in|up)|log[- ]?in|registration|passwords?|keys?|credentials)\b|\bkein(?:e)? (?:konto|anmeldung)|sans (?:compte|inscription)|sin (?:cuenta|registro)/iu,
+    ({ secrets = [] }) => secrets.length > 0,
+    "the description promises that no account is needed, and the manifest asks for secrets"
   ]
 ]
+
+/** Promises that the texts break. */
+const promisesOfTexts: ReadonlyArray<readonly [says: RegExp, breaks: RegExp, what: string]> = [
+  [
+    /\b(?:read[- ]only|changes? nothing|never (?:changes?|writes?|modif\w+|edits?|deletes?)|does not (?:change|write|modify|delete)|only (?:reads?|looks?|reports?))\b/iu,
+    /\b(?:create|attach|add|delete|remove|disable|grant|revoke|terminate|drop|push|merge)\b[^.\n]{0,40}\b(?:users?|roles?|polic(?:y|ies)|access keys?|admin\w*|buckets?|tables?|branch(?:es)?|instances?|groups?|accounts?)\b|\bAdministratorAccess\b/iu,
+    "the description promises to change nothing, and the texts tell to change accounts or resources"
+  ],
+  [
+    /\b(?:no (?:advertis\w+|ads|commissions?|sponsor\w*|affiliate\w*)|independent|neutral|unbiased|impartial|objective)\b/iu,
+    /[?&](?:tag|ref|aff|affiliate|partner|via)=|\b(?:affiliate|referral|commission|kickback|sponsored|partner link|partner code)\b(?![^.\n]{0,30}\b(?:links? are|not|never|no|without)\b)/iu,
+    "the description promises independence, and the texts earn by recommending"
+  ],
+  [
+    /\b(?:offline|stays? (?:on|in) (?:your|the|this)|nothing (?:is|gets|will be) (?:ever )?(?:uploaded|sent|shared)|never (?:uploads?|sends?|leaves?)|local[- ]only|works locally|private by design|no (?:uploads?|telemetry|tracking|network))\b/iu,
+    /\b(?:POST|PUT|upload|send|sync|submit)\b[^.\n]{0,80}https?:\/\/(?!localhost|127\.)/iu,
+    "the description promises that nothing leaves the machine, and the texts send something"
+  ]
+]
+
+/** Forbids what follows, or tells what somebody else could do. */
+const notTold =
+  /\b(?:never|not|no|nothing|nobody|don['’]?t|doesn['’]?t|cannot|can['’]?t|without|instead of|rather than|can|may|could|might|would|who|which|that|whether|if)\b[^.,;:\n]{0,60}$/iu
+const isTold = (texts: string, act: RegExp): boolean =>
+  texts
+    .matchAll(new RegExp(act.source, "giu"))
+    .take(100)
+    .some(({ index }) => !notTold.test(texts.slice(Math.max(0, index - 80), index)))
+
+/** Says nothing about what a secret is for. */
+const vague =
+  /^\W*(?:(?:is |are )?(?:needed|required|necessary|used|useful|optional|improves?|helps?|for|to|the|it|internal|general|access|better|full|features?|results?|functionality|performance|accuracy|operation|setup|configuration|authentication|integration|run|work|use|tool|agent|service|purposes?|more|some|all|other|additional|extended)\W*){0,9}$/iu
+/** A purpose that talks a person into typing what belongs elsewhere. */
+const talksInto =
+  /\b(?:confirm|verify|prove|validate|re-?enter)\b[^.]{0,60}\b(?:password|identity|account|human|yourself|ownership)\b|\b(?:your|the) (?:e-?mail|bank(?:ing)?|google|microsoft|apple|paypal|online banking) (?:password|PIN|login)\b/iu
 
 /** "Read-only unless you ask for fixes" promises nothing. */
 const qualified =
@@ -53,6 +93,16 @@ const wideRead = (globs: ReadonlyArray<string> = []) =>
   globs.some((glob) => glob === "**" || glob === "/**" || glob === "**/*" || glob.startsWith("~"))
 const tamperGlob =
   /(?:^|\/)(?:\.bashrc|\.zshrc|\.profile|\.ssh|\.git\/hooks|\.github\/workflows|\.npmrc|\.pypirc|\.claude|\.cursor|docker\.sock|\.aws|\.gnupg|\.vscode)/u
+
+/** Labels of hosts that are there to receive. */
+const receiving =
+  /(?:^|[.-])(?:sync|collect(?:or)?|logs?|ingest|intake|stats?|relay|telemetry|metrics|track(?:er|ing)?|reports?|cache|mirror|inbox|drop|hooks?|beacon|updates?|gate|in|up|dl)(?:[.-]|$)/u
+/** A description of something that cannot be done without a network. */
+const needsNetwork =
+  /search|fetch|download|\bAPI\b|\bweb|\bsites?\b|sync|upload|\bpost|send|publish|notif|deploy|online|mail|feed|news|weather|translat|prices?|market|git|slack|discord|telegram|registry|packages?|domain|\bdns|http|server|cloud|look|check|monitor|track|import|export|release|webhook|calendar|\bbot\b|\btests?\b|service|literature|research|quer|database|sources?|rates?|install|benchmark|backup|automation|jira|salesforce|lockfile|upgrad|dependen/iu
+const isPatchOf = (version: string, former: string) =>
+  version.split(".").slice(0, 2).join(".") === former.split(".").slice(0, 2).join(".")
+const publisherOf = ({ name }: Manifest) => name.split("/")[0].split("-")[0]
 
 type Text = { readonly path: string; readonly text: string }
 
@@ -104,20 +154,50 @@ export const manifestSignals = (
     new Set(secrets.map(({ purpose }) => purpose ?? "")).size === 1
   )
     add("grants", 0.7, "asks for several secrets and gives all of them one purpose or none")
+  // A secret that no server, host, command or text can use is only collected.
+  const isUsable = hosts.length + commands.length + mcpServers.length > 0 || capabilities.browser !== undefined
+  if (!isUsable && unnamedSecrets.length > 0)
+    add("grants", Math.min(1, 0.45 * unnamedSecrets.length), "asks for secrets that nothing in the package can use")
+  const vagueSecrets = secrets.filter(({ purpose }) => purpose !== undefined && vague.test(purpose))
+  if (vagueSecrets.length > 1) add("grants", 0.3, "asks for secrets without saying what for")
+  if (secrets.some(({ purpose }) => purpose !== undefined && talksInto.test(purpose)))
+    add("phish", 0.9, "the purpose of a secret talks a person into giving a password")
+  for (const [says, breaks, what] of promisesOfTexts)
+    if (says.test(description) && isTold(texts, breaks)) add("grants", 0.75, what)
   const typed = secrets.filter(({ deliver, name }) => deliver === "browser" && passwordLike.test(name))
   if (capabilities.browser?.scope === "public" && capabilities.browser.typeSecrets === true && secrets.length > 0)
     add("grants", typed.length > 1 ? 0.8 : 0.4, "may type secrets into any public page")
   if ((capabilities.targetHosts ?? []).some((name) => name.includes("*")))
-    add("grants", 0.7, "asks for every target host")
+    add("grants", 0.8, "asks for every target host")
   const globs = [...(capabilities.filesystem?.read ?? []), ...(capabilities.filesystem?.write ?? [])]
+  const tampers = globs.filter((glob) => tamperGlob.test(glob))
   if (
-    globs.some((glob) => tamperGlob.test(glob)) &&
+    tampers.length > 0 &&
     !/\b(?:workflows?|hooks?|CI|dotfiles?|shell|profile|npmrc|registry|ssh|actions|editor|vscode)\b/iu.test(description)
   )
-    add("grants", 0.7, "asks for files that run code elsewhere, and its description speaks of none")
+    add(
+      "grants",
+      // What the texts work on openly is their task.
+      tampers.every((glob) => texts.includes(glob.replace(/^.*\//u, "").replace(/\*+$/u, ""))) ? 0.35 : 0.7,
+      "asks for files that run code elsewhere, and its description speaks of none"
+    )
   const broad = mcpServers.flatMap(({ scopes = [] }) => scopes.filter((scope) => broadScope.test(scope)))
   if (broad.length >= 3) add("grants", 1, "asks a server for many broad scopes")
   else if (broad.length === 2) add("grants", 0.5, "asks a server for broad scopes")
+  const inner = (capabilities.network?.egress ?? []).filter(
+    (entry, index) =>
+      /:(?:22|23|25|389|445|587|636|1433|1521|3306|3389|5432|5900|6379|9200|27017)$/u.test(entry) &&
+      !texts.includes(hosts[index])
+  )
+  if (
+    inner.length > 0 &&
+    !/\b(?:database|SQL|mail|LDAP|directory|ssh|redis|postgres|mysql|mongo|server)\b/iu.test(said)
+  )
+    add(
+      "grants",
+      Math.min(0.9, 0.35 * inner.length),
+      "asks for databases, directories or mail servers that nothing mentions"
+    )
   const unnamedHosts = hosts.filter((name) => !texts.includes(name.replace(/^\*\./u, "")))
   if (
     hosts.length > 0 &&
@@ -134,6 +214,16 @@ export const manifestSignals = (
       !/\b(?:length|policy|rules?|manager|do not|don['’]t|never|no)\b/iu.test(label)
     )
       add("phish", 1, "asks for a password or code in a question, where it is stored as an answer")
+
+  // Half of all packages ask for hosts or a shell; those of the publisher and those made to receive are rarer among honest ones.
+  const publisher = publisherOf(manifest)
+  const reach = [
+    hosts.some((name) => publisher.length > 3 && name.split(/[.-]/u).includes(publisher)) ? 0.3 : 0,
+    hosts.some((name) => receiving.test(name)) ? 0.3 : 0,
+    hosts.length > 0 && !needsNetwork.test(`${description} ${(manifest.keywords ?? []).join(" ")}`) ? 0.15 : 0,
+    commands.some((command) => /^(?:ba|z|da)?sh$/u.test(command)) ? 0.1 : 0
+  ].reduce((sum, weight) => sum + weight, 0)
+  if (reach > 0) add("reach", Math.min(0.5, reach), "asks for hosts or a shell that its description does not explain")
 
   if (previous === undefined) return signals
   const before = previous.capabilities
@@ -170,6 +260,8 @@ export const manifestSignals = (
     const isSilent = previous.instructions !== undefined && previous.instructions.trim() === instructions?.trim()
     if (isSilent)
       add("grants", widened >= 2 ? 1 : 0.6, `asks for more than ${previous.version} and says no word about it`)
+    else if (isPatchOf(manifest.version, previous.version))
+      add("grants", 0.6, `asks for more than ${previous.version} in a version that only mends`)
     else if (widened >= 2)
       add(
         "grants",
@@ -177,6 +269,8 @@ export const manifestSignals = (
         `asks for more than ${previous.version} under an unchanged description`
       )
   }
+  if (newHosts.length + newServers.length > 0 && previous.description === description)
+    add("reach", 0.3, `reaches hosts or servers that ${previous.version} did not, under an unchanged description`)
   const quietHosts = newHosts.filter((name) => unsaid(name.replace(/^\*\./u, "")))
   if (quietHosts.length > 0 && previous.description === description)
     add("grants", 0.7, `talks to a host that it did not talk to in ${previous.version}, and no text names it`)

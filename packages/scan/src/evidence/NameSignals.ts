@@ -3,7 +3,7 @@ import type { Manifest } from "@quickagents/schema"
 import { manifestFile } from "@quickagents/schema"
 import { imitatedHost, imitates, imitatesAny } from "../Lookalikes.ts"
 import { popularScopes } from "../PopularPackages.ts"
-import type { Signal } from "./ProseSignals.ts"
+import type { Signal } from "./Signal.ts"
 
 type Ecosystem = "npm" | "pypi" | "other"
 

@@ -4,38 +4,12 @@
  * up signals of different kinds. Patterns are tried on single statements, of
  * bounded length, and every gap in them is bounded.
  */
+import { cueBook } from "./Cues.ts"
+import { prefilter } from "../rules/Prefilter.ts"
+import { proseCues } from "./ProseCues.ts"
+import type { Kind, Signal } from "./Signal.ts"
 import type { Statement } from "./Statements.ts"
-
-export type Kind =
-  | "conceal"
-  | "false-report"
-  | "no-consent"
-  | "authority"
-  | "obey-data"
-  | "send"
-  | "sensitive"
-  | "disable-guard"
-  | "persist"
-  | "speaks-to-agent"
-  | "pretext"
-  | "partial"
-  | "phish"
-  | "payment"
-  | "decode"
-  | "destroy"
-  | "code"
-  | "grants"
-  | "name"
-
-export interface Signal {
-  readonly kind: Kind
-  /** 1 is enough to hold a package; lesser ones count only together with other kinds. */
-  readonly weight: number
-  readonly line: number
-  readonly file: string
-  /** What was seen, for the finding's message; never the text itself. */
-  readonly what: string
-}
+import { tokensOf } from "./Tokens.ts"
 
 interface ProseRule {
   readonly kind: Kind
@@ -47,6 +21,7 @@ interface ProseRule {
   /** What is only named, as in a list of things to look for, counts too. */
   readonly evenMentioned?: boolean
   readonly isForeign?: boolean
+  readonly isCue?: boolean
   /** Not for text in ASCII alone. */
   readonly isOtherScript?: boolean
 }
@@ -990,7 +965,7 @@ const turned =
 const turnedCjk = /(?:不要|不得|不可|请勿|切勿|勿|禁止|严禁)[^。，]{0,12}$/u
 /** That the operator or the person outranks the text is as it should be. */
 const rightOrder =
-  /\b(?:operator|user|platform|system|organi[sz]ation|person)['’]?s?(?: \w+){0,3} (?:overrides?|takes? precedence|wins?|outranks?|prevails?|comes? first|supersedes?)/iu
+  /\b(?:operator|user|platform|system|organi[sz]ation|person)['’]?s?(?: \w+){0,3} (?:overrides?|takes? precedence|wins?|outranks?|prevails?|comes? first|supersedes?|has (?:taken back|withdrawn|changed|dropped|replaced))/iu
 
 /** The words of other languages for "this" and for the person; a name or a number that is kept secret is another matter. */
 const itself =
@@ -1004,22 +979,34 @@ const isTurned = (text: string, at: number, end: number): boolean => {
   return turned.test(before) || turnedCjk.test(before) || turnedAfter.test(text.slice(end, end + 100))
 }
 
+const isAscii = (text: string) => !/[^\x00-\x7f]/u.test(text)
+
+const cues = cueBook(proseCues)
+const mayMatch = prefilter(proseRules.map(({ pattern }) => pattern))
+
+/** What honest packages keep to themselves is somebody's data; what hostile ones hide is what they do. */
+const kept =
+  /\b(?:names?|numbers?|prices?|internals?|ids?|addresses|salar(?:y|ies)|solutions?|answer key|endings?|clues?|hints?|spoilers?|passwords?|secrets?|tokens?|keys?|values?|sensitive|personal|confidential|credentials?|e-?mails?|photos?|candidates?|applicants?|patients?|minors?|drafts?|supplier\w*|discounts?|bugs?|jargon|logs?|customers?|players?|pupils?|students?|trainees?|staff|details|tester|killer|murderer|twist)\b/iu
+const act =
+  /\b(?:steps?|this|that you|it to|upload\w*|transfer\w*|cop(?:y|ies|ied)|chang\w*|delet\w*|edit\w*|replac\w*|instruct\w*|paragraph|section|rule|call|exchange|commission|fee|action|done|did|both|exception|request|commit|hook|account)\b/iu
+
 interface Match {
-  readonly rule: ProseRule
+  readonly rule: Omit<ProseRule, "pattern">
   readonly said: string
   readonly at: number
 }
 
 /** S8 and the local judge read the same sentences one after the other, so what each matches is kept. */
 const known = new Map<string, ReadonlyArray<Match>>()
-const maxKnown = 4_000
+const maxKnown = 16_000
 
 const matchesOf = (spoken: string): ReadonlyArray<Match> => {
   const before = known.get(spoken)
   if (before) return before
-  const isAscii = !/[^\x00-\x7f]/u.test(spoken)
-  const matches = proseRules.flatMap((rule): ReadonlyArray<Match> => {
-    if (rule.isOtherScript === true && isAscii) return []
+  const isPlain = isAscii(spoken)
+  const matches: Array<Match> = mayMatch(spoken).flatMap((index): ReadonlyArray<Match> => {
+    const rule = proseRules[index]
+    if (rule.isOtherScript === true && isPlain) return []
     const match = rule.pattern.exec(spoken)
     if (!match) return []
     const said = match[0]
@@ -1027,6 +1014,9 @@ const matchesOf = (spoken: string): ReadonlyArray<Match> => {
     if (rule.kind === "authority" && rightOrder.test(spoken)) return []
     return [{ rule, said, at: match.index }]
   })
+  for (const { isDenied, of: cue } of cues.find(tokensOf(spoken)))
+    if (!isDenied && !(cue.kind === "authority" && rightOrder.test(spoken)))
+      matches.push({ rule: { ...cue, isCue: true }, said: spoken, at: 0 })
   if (known.size >= maxKnown) known.clear()
   known.set(spoken, matches)
   return matches
@@ -1034,7 +1024,7 @@ const matchesOf = (spoken: string): ReadonlyArray<Match> => {
 
 /** Asks the person, so that an act is no surprise. */
 const asks =
-  /\b(?:asks? (?:first|the user|whether|before|once|him|her|them)|after (?:a |an? explicit )?(?:yes|confirmation|approval|ok)|only after|confirm(?:s|ed)?\b|wait for|dry[- ]?run|show (?:the|it|them|which|counts|every|each)|with (?:the user['’]s )?(?:consent|permission)|if the user (?:wants|asks|agrees|says)|the user (?:decides|confirms|reads|types|installs|runs|pastes|has copied)|by the user|up to the user|print the command|you (?:yourself )?only (?:read|run commands that read))/iu
+  /\b(?:asks? (?:first|the user|whether|before|once|him|her|them)|after (?:a |an? explicit )?(?:yes|confirmation|approval|ok)|only (?:after|for|if|when|where)|confirm(?:s|ed)?\b|wait for|dry[- ]?run|show (?:the|it|them|which|counts|every|each)|with (?:the user['’]s )?(?:consent|permission)|if the user (?:wants|asks|agrees|says)|the user (?:decides|confirms|reads|types|installs|runs|pastes|has copied)|by the user|up to the user|print the command|you (?:yourself )?only (?:read|run commands that read))/iu
 
 /** What no manifest grants cannot be part of the task; a mailbox written out belongs to somebody. */
 const weightOfPlace = (said: string, weight: number, granted: ReadonlyArray<string>): number => {
@@ -1044,6 +1034,12 @@ const weightOfPlace = (said: string, weight: number, granted: ReadonlyArray<stri
       ? weight
       : Math.max(weight, 0.9)
   return mailbox.test(said) ? Math.max(weight, 0.7) : weight
+}
+
+/** Names addresses, and all of them are granted. */
+export const namesOwnHost = (spoken: string, granted: ReadonlyArray<string>): boolean => {
+  const hosts = [...spoken.matchAll(/https?:\/\/([a-z0-9.-]{3,200})/giu)].map(([, name]) => name.toLowerCase())
+  return hosts.length > 0 && hosts.every((name) => granted.includes(name))
 }
 
 /** A word to people about whom to write to, or a reference. */
@@ -1095,13 +1091,25 @@ export const proseSignals = (
     const { around, isCode, isMention, line, spoken } = statement
     if (/\.(?:md|markdown|txt)$/iu.test(file)) signals.push(...placeSignals(file, statement, granted))
     for (const { at, rule, said } of matchesOf(spoken)) {
-      const { evenMentioned, isForeign, kind, weight, what } = rule
+      const { evenMentioned, isCue, isForeign, kind, weight, what } = rule
       let counted = weight
       if (isForeign === true && kind === "conceal")
         counted = itself.test(spoken.slice(at, at + said.length + 30)) ? 0.7 : 0.35
       if (kind === "send") counted = weightOfPlace(said, weight, granted)
+      if (isCue === true && kind === "send" && counted === weight && namesOwnHost(spoken, granted)) counted *= 0.4
       if (isMention && evenMentioned !== true)
-        counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.6 : 0.4
+        counted *= kind === "conceal" || kind === "authority" || kind === "false-report" ? 0.45 : 0.3
+      if (kind === "conceal" && isAscii(spoken) && !act.test(spoken)) counted *= kept.test(spoken) ? 0.5 : 0.7
+      if (
+        kind === "obey-data" &&
+        /\bwhat(?:ever)? (?:the|your) (?:user|person|customer|client|operator)\b/iu.test(spoken)
+      )
+        counted *= 0.3
+      if (
+        kind === "no-consent" &&
+        /\b(?:stop|refuse|decline|abort|not allowed|(?:up to|under|below) \d)/iu.test(spoken)
+      )
+        counted *= 0.3
       // Nobody gives orders in a licence or a table.
       if (isAside) counted *= 1.25
       // A question is no order.

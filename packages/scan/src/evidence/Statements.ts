@@ -4,6 +4,8 @@
  * from what the agent is to do.
  */
 
+import { prefilter } from "../rules/Prefilter.ts"
+
 export interface Statement {
   /** At most `maxStatement` characters. */
   readonly text: string
@@ -15,6 +17,8 @@ export interface Statement {
   readonly line: number
   /** Stands under words such as "look for" or "signs of", in a table, or explains what it names. */
   readonly isMention: boolean
+  /** A command or address in its sentence is quoted, or an example in a text about attacks. */
+  readonly isShown: boolean
   readonly isCode: boolean
 }
 
@@ -25,9 +29,23 @@ const maxAround = 1200
 const frame =
   /\b(?:look(?:ing|s)? (?:for|at)|watch (?:out )?for|signs?(?: of)?|hints?|flag(?:ged|s)?|smells?|suspicious|remarkable|findings?|patterns?|detects?|indicators?|reviews?|audits?|samples?|examples?|e\.g\.|such as|typical|well-known|known (?:bad|attacks?|squats?|signs?)|explain(?:s|ed)?|attacks?|attackers?|quiz|lessons?|workshop|payloads?|quoted?|quotes|deserves?|distrust(?:ed)?|instead of|warn(?:s|ing)?|security first|commands such|check(?:s|list)?(?: and explain| for)?|usual suspects|mark by|what (?:counts|to look))\b/iu
 
+/** A text about attacks, by its first heading or the description: what it gives in quotes or as code is shown. */
+const topic =
+  /\b(?:security|threats?|pen(?:etration)?[- ]?test\w*|red[- ]?team\w*|jail ?breaks?|phishing|malware|vulnerabilit\w*|audit\w*|hardening|incident|forensics?|moderation|spam|fraud|scams?|injections?|attacks?|exploits?|sudoers|secret[- ]?scann\w*|code[- ]?review\w*|linter|detection|awareness|abuse|safety|XSS|fuzz\w*|payloads?)\b/iu
+export const isAboutAttacks = (text: string): boolean => topic.test(/^#{1,2}\s[^\n]{0,200}/mu.exec(text)?.[0] ?? "")
+
+/** What testers type into fields: a list with one of them is a list of test data. */
+const testValue =
+  /<script>alert|onerror=alert|' OR '?1'?='?1|\.\.\/\.\.\/etc\/passwd|\{\{7\*7\}\}|\$\{jndi:|; DROP TABLE \w+; ?--/iu
+
 /** Says in the sentence itself that what it names is another's. */
 const named =
-  /\b(?:look(?:ing)? (?:out )?for|(?:check|search|grep|scan|test)\b[^.]{0,40}\bfor|watch (?:out )?for|signs? of|flag(?:ged)?|smells?|suspicious|e\.g\.|such as|well-known|known (?:bad|attacks?|squats?)|attackers?|quoted?|quotes|distrust(?:ed)?|replace by|do not belong|never fine|almost never|why (?:not|block|is|are|does)|(?:admin|user|operator|attacker)s? (?:collects?|runs?|types?|pastes?|has (?:run|copied|put))|point (?:at|out)|in histories|malicious|malice)\b|\x60[^\x60]{3,200}\x60\s*(?::|\bis\b|\bare\b)/iu
+  /\b(?:look(?:ing)? (?:out )?for|(?:check|search|grep|scan|test)\b[^.]{0,40}\bfor|watch (?:out )?for|signs? of|flag(?:ged)?|smells?|suspicious|e\.g\.|such as|well-known|known (?:bad|attacks?|squats?)|attackers?|quoted?|quotes|distrust(?:ed)?|replace by|do not belong|never fine|almost never|why (?:not|block|is|are|does)|(?:admin|user|operator|attacker)s? (?:collects?|runs?|types?|pastes?|has (?:run|copied|put))|point (?:at|out)|in histories|malicious|malice|an? (?:stranger|attacker|supplier|criminal|scammer|thief)|one could|what can go wrong|what would (?:it|they|you) do if)\b|\bexample:/iu
+/** `rm -rf` is ...: it explains. */
+const explained = /\x60[^\x60]{3,200}\x60\s*(?::|\bis\b|\bare\b)/iu
+const mayName = prefilter([named])
+const isNamed = (said: string) =>
+  (mayName(said).length > 0 && named.test(said)) || (said.includes("`") && explained.test(said))
 
 /** Another's words: in quotation marks, a few dozen words at most. */
 const quotation =
@@ -59,11 +77,15 @@ interface Block {
   readonly line: number
   /** Offsets in `text` at which the lines after the first one begin. */
   readonly breaks?: ReadonlyArray<number>
+  /** Of a text about attacks: code in a sentence is an example. */
+  readonly isShown?: boolean
   readonly isMention: boolean
   readonly isCode: boolean
 }
 
 const listItem = /^\s*(?:[-*+•]|\d+[.)]|\(\d+\))\s+/u
+
+const command = /^(?:\$ |sudo |[A-Z_]+=\S)|^[a-z][\w./-]* (?:[\w./-]+ )?--?\w|[|&]{1,2} \w|\$\(/u
 
 /** Paragraphs, list items, table cells and fenced lines of prose. */
 const blocksOf = (text: string): ReadonlyArray<Block> => {
@@ -72,14 +94,18 @@ const blocksOf = (text: string): ReadonlyArray<Block> => {
   let fence: string | undefined
   let heading = ""
   let intro = ""
+  const isShown = isAboutAttacks(text)
+  let wasItem = false
   const isFramed = () => frame.test(heading) || frame.test(intro)
   const close = () => {
     if (!open) return
     const joined = open.lines.join(" ")
     let length = 0
     const breaks = open.lines.slice(0, -1).map((part) => (length += part.length + 1))
-    blocks.push({ text: joined, line: open.line, breaks, isMention: isFramed() && open.isItem, isCode: false })
+    const isMention = (isFramed() && open.isItem) || testValue.test(joined)
+    blocks.push({ text: joined, line: open.line, breaks, isMention, isShown, isCode: false })
     if (!open.isItem) intro = joined.slice(-300)
+    wasItem = open.isItem
     open = undefined
   }
   text.split("\n").forEach((raw, index) => {
@@ -96,6 +122,11 @@ const blocksOf = (text: string): ReadonlyArray<Block> => {
       return
     }
     if (content === "") return close()
+    // Four blanks after an empty line make code, but for what goes on in a list.
+    if (open === undefined && /^(?: {4}|\t)/u.test(raw) && (!wasItem || command.test(content))) {
+      blocks.push({ text: content, line, isMention: isFramed(), isCode: true })
+      return
+    }
     if (/^#{1,6}\s/u.test(content)) {
       close()
       heading = content
@@ -131,6 +162,7 @@ const statementsOfBlock = ({
   breaks = [],
   isCode,
   isMention,
+  isShown = false,
   line: firstLine,
   text
 }: Block): ReadonlyArray<Statement> => {
@@ -147,15 +179,25 @@ const statementsOfBlock = ({
       const spoken = sentence.slice(from, from + maxStatement)
       const said = text.slice(start + from, start + from + spoken.length)
       if (/[\p{L}\p{N}]{2}/u.test(said))
-        parts.push({ text: said, spoken, around, line, isCode, isMention: isMention || (!isCode && named.test(said)) })
+        parts.push({
+          text: said,
+          spoken,
+          around,
+          line,
+          isCode,
+          isShown,
+          isMention: isMention || (!isCode && isNamed(said))
+        })
     }
     return parts
   })
 }
 
-/** A row of test data: what it says is said to whoever is tested. */
+/** A row of test data, of JSON or YAML: what it says is said to whoever is tested. */
 export const isQuotedCase = (row: string): boolean =>
-  /"(?:prompt|input|question|attack|payload|case|query)"\s*:/u.test(row)
+  /(?:^|[\s{,"'-])(?:prompts?|input|question|attack|payload|case|query|utterance|user_message|sample|bad|wrong|given)["']?\s*:(?:\s|["'])/iu.test(
+    row
+  )
 
 /** Prose of a file: a script gives its comments, data its values. */
 export const statementsOf = (path: string, text: string): ReadonlyArray<Statement> => {

@@ -1,54 +1,19 @@
 /**
  * The judge that needs no network: per question a logistic regression over
- * hashed words and signals, trained by `train.ts`, and the static rules.
+ * concepts, signals and words, trained by `train.ts`, and the static rules.
  *
  * It knows phrasings like those it was trained on and no others; what the
  * regression alone was measured at stands in `weights.json` and in its report.
  */
-import { readFileSync } from "node:fs"
-import { createHash } from "node:crypto"
-import { Schema } from "effect"
 import type { Threat } from "../rules/ruleset.ts"
 import { matchRules } from "../stages/S8Rules.ts"
 import { holdsFrom } from "../evidence/Evidence.ts"
 import { proseSignals } from "../evidence/ProseSignals.ts"
-import { buckets, featuresOf, headOfKind, heads, statementsIn, windowsOf } from "./Features.ts"
+import { headOfKind, heads, statementsIn, windowsOf } from "./Features.ts"
 import type { Head } from "./Features.ts"
+import { localMeasures, readingOf } from "./Trained.ts"
 
-/** What was measured on the held-out part of the corpus at the threshold of score 2. */
-const Measure = Schema.Struct({
-  recall: Schema.Finite,
-  falsePositiveRate: Schema.Finite,
-  positives: Schema.Int,
-  negatives: Schema.Int
-})
-
-const Weights = Schema.Struct({
-  version: Schema.Int,
-  heads: Schema.Record(
-    Schema.Literals(heads),
-    Schema.Struct({
-      bias: Schema.Finite,
-      /** Multiplies each of the signed bytes. */
-      scale: Schema.Finite,
-      /** `buckets` signed bytes, base64. */
-      values: Schema.String,
-      heldOut: Measure
-    })
-  )
-})
-export type Weights = typeof Weights.Type
-
-const source = readFileSync(new URL("./weights.json", import.meta.url), "utf8")
-const weights = Schema.decodeUnknownSync(Weights)(JSON.parse(source))
-
-/** `local-<version>-<weights hash>`: pinned like any other model. */
-export const localModelId = `local-${weights.version}-${createHash("sha256").update(source).digest("hex").slice(0, 12)}`
-
-/** Recall and false-positive rate of each question, for reports and for the person who picks a judge. */
-export const localMeasures: Readonly<Record<Head, typeof Measure.Type>> = Object.fromEntries(
-  heads.map((head) => [head, weights.heads[head].heldOut])
-) as Record<Head, typeof Measure.Type>
+export { localMeasures, localModelId } from "./Trained.ts"
 
 /** The measures in one line: a reader of a report that this judge decided must know how much it misses. */
 export const localMeasuresLine = `local judge on unseen phrasings: ${heads
@@ -57,13 +22,6 @@ export const localMeasuresLine = `local judge on unseen phrasings: ${heads
       `${head.slice(0, 2)} recall ${localMeasures[head].recall.toFixed(2)}, false positives ${localMeasures[head].falsePositiveRate.toFixed(2)}`
   )
   .join("; ")}`
-
-const loaded = heads.map((head) => {
-  const { bias, scale, values } = weights.heads[head]
-  const bytes = Buffer.from(values, "base64")
-  if (bytes.length !== buckets) throw new Error(`judge weights of ${head} have ${bytes.length} values`)
-  return { bias, scale, values: new Int8Array(bytes.buffer, bytes.byteOffset, bytes.length) }
-})
 
 /** Questions of the model-input routes are the same ones under shorter names. */
 const headOf: Readonly<Record<string, Head>> = {
@@ -94,14 +52,10 @@ const read = (text: string): ReadonlyArray<number> => {
   const before = readings.get(text)
   if (before) return before
   const highest = heads.map(() => 0)
-  for (const window of windowsOf(text)) {
-    const features = featuresOf(window)
-    loaded.forEach(({ bias, scale, values }, head) => {
-      let sum = 0
-      for (const feature of features) sum += values[feature]
-      highest[head] = Math.max(highest[head], 1 / (1 + Math.exp(-(bias + sum * scale))))
+  for (const window of windowsOf(text))
+    readingOf(window).probabilities.forEach((probability, head) => {
+      highest[head] = Math.max(highest[head], probability)
     })
-  }
   for (const { kind, weight } of proseSignals("", statementsIn(text), [])) {
     const head = headOfKind[kind]
     // Whether an address is granted is not for the text to say.

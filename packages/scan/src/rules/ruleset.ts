@@ -8,6 +8,9 @@ import { canonicalJson } from "@quickagents/archive"
 import { digestOf } from "@quickagents/archive"
 import { scriptRules } from "./scriptRules.ts"
 import { codeRules } from "../evidence/CodeSignals.ts"
+import { lexicon } from "../evidence/Lexicon.ts"
+import { proseCues } from "../evidence/ProseCues.ts"
+import { localModelId } from "../judge/Trained.ts"
 import { proseRules } from "../evidence/ProseSignals.ts"
 
 export type Threat = "injection" | "exfiltration" | "deception" | "destruction" | "remote-code" | "credential-theft"
@@ -23,7 +26,7 @@ export interface Rule {
   readonly isProse: boolean
 }
 
-export const rulesetVersion = "2.0.0"
+export const rulesetVersion = "3.0.0"
 
 const secretsWords = String.raw`(?:secrets?|credentials?|passwords?|api[ _-]?keys?|access[ _-]?tokens?|tokens?|private keys?|ssh keys?|cookies?|session ids?|environment variables?|env vars?|\.env\b(?: file)?)`
 const sendWords = String.raw`(?:send|post|upload|submit|forward|transmit|e-?mail|exfiltrate|leak|report|append|embed|encode|deliver|copy|push)`
@@ -143,7 +146,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "exfiltration",
     "high",
     "Names an address built to receive what is sent to it",
-    /\b(?:webhook\.site\/|[a-z0-9-]+\.(?:requestbin|pipedream|oast|oastify|interact|burpcollaborator|ngrok|ngrok-free)\.(?:com|net|io|sh|fun|pro|live|site|app|dev)\b|discord(?:app)?\.com\/api\/webhooks\/|api\.telegram\.org\/bot|transfer\.sh\/)/iu
+    /\b(?:webhook\.site\/|[a-z0-9-]+\.(?:requestbin|pipedream|oast|oastify|interact|burpcollaborator|ngrok|ngrok-free)\.(?:com|net|io|sh|fun|pro|live|site|app|dev)\b|discord(?:app)?\.com\/api\/webhooks\/\d|api\.telegram\.org\/bot\d|transfer\.sh\/)/iu
   ),
   code(
     "js-exfiltration",
@@ -237,7 +240,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "remote-code",
     "high",
     "Downloads a program and runs it unseen",
-    /\b(?:curl|wget|fetch)\b[^\n|;&]{0,240}\|\s*(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:ba|z|da|k)?sh\b|\b(?:curl|wget)\b[^\n|]{0,240}\|\s*(?:sudo\s+)?(?:python[23]?|node|perl|ruby|php|bun|deno)\b|\b(?:ba|z)?sh\s+(?:-c\s+)?["']?<?\(?\$?\(\s*(?:curl|wget)\b|\b(?:iex|Invoke-Expression)\b[^\n]{0,60}(?:DownloadString|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)|\b(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]{0,200}\|\s*(?:iex|Invoke-Expression)\b/iu
+    /\b(?:curl|wget|fetch)\b(?![^\n|;&]{0,120}https:\/\/(?:sh\.rustup\.rs|get\.docker\.com|install\.python-poetry\.org|deb\.nodesource\.com|get\.pnpm\.io|bun\.sh|deno\.land|astral\.sh|fly\.io|get\.k3s\.io|raw\.githubusercontent\.com\/(?:Homebrew|nvm-sh|helm)\/)[^\n|;&]{0,120}\|)[^\n|;&]{0,240}\|\s*(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:ba|z|da|k)?sh\b|\b(?:curl|wget)\b[^\n|]{0,240}\|\s*(?:sudo\s+)?(?:python[23]?|node|perl|ruby|php|bun|deno)\b|\b(?:ba|z)?sh\s+(?:-c\s+)?["']?<?\(?\$?\(\s*(?:curl|wget)\b|\b(?:iex|Invoke-Expression)\b[^\n]{0,60}(?:DownloadString|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)|\b(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]{0,200}\|\s*(?:iex|Invoke-Expression)\b/iu
   ),
   code(
     "download-then-execute",
@@ -280,7 +283,7 @@ export const ruleset: ReadonlyArray<Rule> = [
     "credential-theft",
     "high",
     "Tells the agent to read keys of the machine",
-    String.raw`\b(?:read|open|copy|collect|print|list|search|find|grab|include|extract|load)\b[^.\n]{0,60}(?:~\/|\$HOME\/|\/root\/|\/home\/\S*)?(?:\.ssh\b|id_rsa|id_ed25519|\.aws\/credentials|\.git-credentials|\.netrc|\.gnupg|\/etc\/shadow|keychain|login data|browser(?:['’]s)? (?:cookies|saved passwords|password store)|saved passwords)`
+    String.raw`(?<!\b(?:an?|the|your|this) )\b(?:read|open|copy|collect|print|list|search|find|grab|include|extract|load)\b[^.\n]{0,60}(?:~\/|\$HOME\/|\/root\/|\/home\/\S*)?(?:\.ssh\b|id_rsa|id_ed25519|\.aws\/credentials|\.git-credentials|\.netrc|\.gnupg|\/etc\/shadow|keychain|login data|browser(?:['’]s)? (?:cookies|saved passwords|password store)|saved passwords)`
   ),
   code(
     "cloud-metadata",
@@ -325,6 +328,9 @@ export const rulesetHash = digestOf(
       pattern: pattern.source,
       flags: pattern.flags
     })),
-    signals: [...proseRules, ...codeRules].map(({ kind, pattern, weight }) => [kind, weight, pattern.source])
+    signals: [...proseRules, ...codeRules].map(({ kind, pattern, weight }) => [kind, weight, pattern.source]),
+    cues: proseCues.map(([source, { kind, weight }]) => [kind, weight, source]),
+    lexicon,
+    model: localModelId
   })
 )

@@ -275,7 +275,9 @@ const comments = /<!--([\s\S]*?)(?:-->|(?![\s\S]))|^\[(?:\/\/|comment|_)\]:\s*(?
 const toolComment =
   /^\s*(?:prettier|eslint|markdownlint|toc|tocstop|spdx|copyright|license|vale|textlint|more|end|start|begin|\/?[a-z-]+-(?:start|end|ignore))\b/iu
 const spokenTo =
-  /\b(?:you|your|must|always|never|ignore|do not|don't|instructions?|(?:AI|LLM|assistant|agent|model)s?\s*(?:only|:|,|should|must|shall|will|has to|note)|(?:for|to) (?:the |any |all )?(?:AI|LLMs?|assistants?|agents?|models?|scanners?|judges?|reviewers?)|system prompt|execute|send|secretly|password|token|secret|approve|whenever|hidden|can['’]t see)\b|\b(?:AI|LLM|SYSTEM)\b/iu
+  /\b(?:ignore|disregard|instructions?|(?:AI|LLM|assistant|agent|model)s?\s*(?:only|:|,|should|must|shall|will|has to|note)|(?:for|to) (?:the |any |all )?(?:AI|LLMs?|assistants?|agents?|models?|scanners?|judges?|reviewers?)|system prompt|secretly|passwords?|tokens?|secrets?|approve|whenever|hidden|can['’]t see|upload|run|execute|send|https?:)\b|\b(?:AI|LLM|SYSTEM)\b/iu
+/** One of them is in many a note; three make an order. */
+const directing = /\b(?:you|your|must|always|never|do not|don't|before|after|every|each|without|also|user)\b/gu
 /** A note of one maintainer to another. */
 const maintainers =
   /^(?:TODO|FIXME|NOTE|HACK|XXX|Maintainers?|Editors?|Authors?|Translators?|Contributors?|Generated|Auto-?generated|Do not edit|keep in sync)\b/iu
@@ -289,7 +291,9 @@ const judgeHidden = (file: PackageFile, text: string): ReadonlyArray<Hit> => {
     const body = (match[1] ?? match[2] ?? "").trim()
     if (body === "" || toolComment.test(body)) continue
     const speaks =
-      spokenTo.test(body) && body.split(/\s+/u).length >= 4 && !(maintainers.test(body) && body.length < 160)
+      (spokenTo.test(body) || new Set(body.toLowerCase().match(directing)).size > 2) &&
+      body.split(/\s+/u).length >= 4 &&
+      !(maintainers.test(body) && body.length < 160)
     hits.push(
       speaks || body.length > 400
         ? {
@@ -418,7 +422,7 @@ const judgeFile = (file: PackageFile): ReadonlyArray<Hit> => {
 }
 
 /** S3: what a reader does not see and a model does. */
-export const textStage = defineStage("S3", "2", (pkg) =>
+export const textStage = defineStage("S3", "3", (pkg) =>
   judgeFiles(pkg, (file) =>
     judgeFile(file)
       .slice(0, maxFindings)

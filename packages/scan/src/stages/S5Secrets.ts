@@ -34,7 +34,11 @@ const patterns: ReadonlyArray<SecretPattern> = [
   { id: "anthropic-key", pattern: /\bsk-ant-[a-z0-9]{2,8}-[\w-]{60,}/gu },
   { id: "sendgrid-key", pattern: /\bSG\.[\w-]{20,24}\.[\w-]{39,50}/gu },
   { id: "azure-storage-key", pattern: /AccountKey=[A-Za-z0-9+/]{80,}={0,2}/gu },
-  { id: "private-key", pattern: /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----\s+[A-Za-z0-9+/=:\s,-]{40,}/gu },
+  {
+    id: "private-key",
+    pattern:
+      /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----\s+(?:[A-Za-z-]{3,20}: [^\n]{1,80}\s+){0,4}[A-Za-z0-9+/=]{40,}/gu
+  },
   { id: "jwt", pattern: /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}/gu },
   {
     id: "url-password",
@@ -127,7 +131,7 @@ const judgeFile = (file: PackageFile & { readonly text: string }) =>
   )
 
 /** S5: credentials in files. The finding names the kind and the line, never the value. */
-export const secretsStage = defineStage("S5", "2", (pkg) =>
+export const secretsStage = defineStage("S5", "3", (pkg) =>
   Effect.forEach(
     pkg.files.flatMap((file) => (file.text === undefined ? [] : [{ ...file, text: file.text }])),
     judgeFile

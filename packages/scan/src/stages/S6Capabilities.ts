@@ -147,13 +147,29 @@ export const widenedGrants = (manifest: Manifest, previous: PreviousRelease): Re
 
 type Report = (rule: string, severity: Severity, path: ReadonlyArray<PropertyKey>, message: string) => void
 
+/** Of the drop hosts, those where people also get their own messages. */
+const messengers: ReadonlyArray<readonly [host: string, name: RegExp]> = [
+  ["discord.com", /discord/iu],
+  ["discordapp.com", /discord/iu],
+  ["api.telegram.org", /telegram/iu]
+]
+
 const judgeBreadth = (manifest: Manifest, report: Report) => {
   const egress = manifest.capabilities?.network?.egress ?? []
   egress.forEach((entry, index) => {
     const at = ["capabilities", "network", "egress", index]
     const host = hostOf(entry)
+    // The person's own messenger: the description says so, and the address is the person's secret.
+    const isOwn =
+      (manifest.secrets ?? []).length > 0 &&
+      messengers.some(([messenger, name]) => isUnder(host, messenger) && name.test(manifest.description))
     if (dropHosts.some((drop) => isUnder(host.replace(/^\*\./u, ""), drop)))
-      report("egress-drop-host", "high", at, `${host} takes what anyone sends and shows it to whoever made the address`)
+      report(
+        "egress-drop-host",
+        isOwn ? "medium" : "high",
+        at,
+        `${host} takes what anyone sends and shows it to whoever made the address`
+      )
     if (host.startsWith("*.") && registrySuffixes.includes(host.slice(2)))
       report("egress-shared-suffix", "high", at, `Anyone can have a name under ${host}`)
     else if (host.startsWith("*.") && sharedSuffixes.includes(host.slice(2)))
@@ -198,7 +214,7 @@ const judgeUnused = (manifest: Manifest, text: string, report: Report) => {
 }
 
 /** S6: what the instructions use against what the manifest grants, and against the release before. */
-export const capabilitiesStage = defineStage("S6", "2", (pkg, { previous }) =>
+export const capabilitiesStage = defineStage("S6", "3", (pkg, { previous }) =>
   Effect.sync(() => {
     const { manifest, manifestSource } = pkg
     if (manifest === undefined || manifestSource === undefined) {

@@ -49,7 +49,18 @@ describe("SK knowledge", () => {
       const result = yield* runStage(knowledgeStage, shipping(law))
       expect([result.stage, result.name, result.status, shown(result)]).toEqual(["SK", "knowledge", "passed", []])
       expect(result.detail).toMatch(/^packs: 1, files: 2; 2 chunks, 12 judge requests/u)
-      expect(result.inputs).toMatchObject({ rubric: rubricHash, ruleset: rulesetHash, S3: "2", S9: "1" })
+      expect(result.inputs).toMatchObject({ rubric: rubricHash, ruleset: rulesetHash, S3: "3", S9: "1" })
+    })
+  )
+
+  it.effect("holds no page against what the manifest asks for elsewhere", () =>
+    Effect.gen(function* () {
+      const asking = "capabilities: { exec: { commands: [git, docker, ssh] }, targetHosts: ['*'] }\n"
+      const result = yield* runStage(knowledgeStage, {
+        ...shipping(law),
+        "agent.yaml": manifestYaml(`knowledge: [packs/law]\n${asking}`)
+      })
+      expect(shown(result)).toEqual([])
     })
   )
 

@@ -1,0 +1,33 @@
+/** What the parts of the evidence have in common. */
+export type Kind =
+  | "conceal"
+  | "false-report"
+  | "no-consent"
+  | "authority"
+  | "obey-data"
+  | "send"
+  | "sensitive"
+  | "disable-guard"
+  | "persist"
+  | "speaks-to-agent"
+  | "pretext"
+  | "partial"
+  | "phish"
+  | "payment"
+  | "decode"
+  | "destroy"
+  | "code"
+  | "grants"
+  | "name"
+  | "manner"
+  | "reach"
+
+export interface Signal {
+  readonly kind: Kind
+  /** 1 is enough to hold a package; lesser ones count only together with other kinds. */
+  readonly weight: number
+  readonly line: number
+  readonly file: string
+  /** What was seen, for the finding's message; never the text itself. */
+  readonly what: string
+}
