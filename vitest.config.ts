@@ -19,7 +19,11 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "programs", include: ["apps/*/src/**/*.test.ts", "tests/**/*.test.ts", "scripts/**/*.test.ts"] }
+        test: {
+          name: "programs",
+          isolate: false,
+          include: ["apps/*/src/**/*.test.ts", "tests/**/*.test.ts", "scripts/**/*.test.ts"]
+        }
       }
     ]
   }

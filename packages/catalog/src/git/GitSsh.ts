@@ -27,8 +27,16 @@ const idleMs = 120_000
 /** Of all addresses together, also of those who have not proven a key. */
 const maxConnections = 512
 
-/** A new private key for `git.sshHostKey`. */
-export const newSshHostKey = () => ssh2.utils.generateKeyPairSync("ed25519").private
+const isPrivateKey = (text: string) => {
+  const parsed = ssh2.utils.parseKey(text)
+  return !(parsed instanceof Error) && parsed.isPrivateKey()
+}
+
+/** A new private key for `git.sshHostKey`. Of a key that begins with a zero byte ssh2 writes what it cannot read. */
+export const newSshHostKey = (): string => {
+  const key = ssh2.utils.generateKeyPairSync("ed25519").private
+  return isPrivateKey(key) ? key : newSshHostKey()
+}
 
 /** Whether something is pushed: a client that has nothing to push says so with an empty packet and goes. */
 const saysSomething = (input: Readable) =>
@@ -73,8 +81,7 @@ export const GitSsh = (port: number, hostKeyPath: string) =>
       const admission = yield* GitAdmission
       const repositories = yield* GitRepositories
       const hostKey = readFileSync(hostKeyPath, "utf8")
-      const parsed = ssh2.utils.parseKey(hostKey)
-      if (parsed instanceof Error || !parsed.isPrivateKey())
+      if (!isPrivateKey(hostKey))
         return yield* Effect.die(new Error(`git.sshHostKey: ${hostKeyPath} holds no private key in OpenSSH's format`))
       const perAddress = settings["limits.gitConcurrentPerIP"]
 

@@ -7,11 +7,12 @@ import { connect, createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import ssh2 from "ssh2"
 import type { ClientChannel, ConnectConfig } from "ssh2"
+import { newSshHostKey } from "./GitSsh.ts"
 import type { SshServing } from "./SshConnection.ts"
 import { isSigned, serveSsh } from "./SshConnection.ts"
 
-const hostKey = ssh2.utils.generateKeyPairSync("ed25519").private
-const mine = ssh2.utils.generateKeyPairSync("ed25519")
+const hostKey = newSshHostKey()
+const mine = newSshHostKey()
 const parsed = (key: string) => {
   const found = ssh2.utils.parseKey(key)
   if (found instanceof Error) throw found
@@ -37,7 +38,7 @@ const listening = async (serving: Partial<SshServing> = {}) => {
         offered: (fingerprint) =>
           Effect.sync(() => {
             asked.push(fingerprint)
-            return fingerprint === fingerprintOfKey(mine.private) ? "known" : "unknown"
+            return fingerprint === fingerprintOfKey(mine) ? "known" : "unknown"
           }),
         proven: () => Effect.void,
         execute: ({ channel, command, protocol }) =>
@@ -56,7 +57,7 @@ const listening = async (serving: Partial<SshServing> = {}) => {
   return { port: (server.address() as AddressInfo).port, asked }
 }
 
-const signedIn = (port: number, more: Partial<ConnectConfig> = { privateKey: mine.private }) =>
+const signedIn = (port: number, more: Partial<ConnectConfig> = { privateKey: mine }) =>
   new Promise<ssh2.Client>((resolve, reject) => {
     const client = new ssh2.Client()
     open.add(() => client.end())
@@ -80,15 +81,21 @@ const heard = async (channel: ClientChannel) => {
   return text
 }
 
+describe("a new host key", () => {
+  it("can always be read", () => {
+    for (let index = 0; index < 1_000; index++) parsed(newSshHostKey())
+  })
+})
+
 describe("an SSH connection", () => {
   it("takes a known key that signs, and asks about each key once", async () => {
     const { asked, port } = await listening()
     const channel = await execute(await signedIn(port), "say", { GIT_PROTOCOL: "version=2", LD_PRELOAD: "x" })
     channel.end("hello")
     assert.strictEqual(await heard(channel), "say version=2\nhello")
-    assert.deepStrictEqual(asked, [fingerprintOfKey(mine.private)])
+    assert.deepStrictEqual(asked, [fingerprintOfKey(mine)])
 
-    const other = ssh2.utils.generateKeyPairSync("ed25519").private
+    const other = newSshHostKey()
     assert.match(await failure(signedIn(port, { privateKey: other })), /authentication methods failed/)
     assert.match(await failure(signedIn(port, { password: "x" })), /authentication methods failed/)
   })
@@ -108,7 +115,7 @@ describe("an SSH connection", () => {
     const blob = Buffer.from("what is signed")
     const rsa = parsed(ssh2.utils.generateKeyPairSync("rsa", { bits: 2048 }).private)
     const ecdsa = parsed(ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 }).private)
-    const ed25519 = parsed(mine.private)
+    const ed25519 = parsed(mine)
     const signed = (key: ssh2.ParsedKey, signature: Buffer | undefined, hashAlgo?: string) =>
       isSigned({
         blob,
@@ -133,7 +140,7 @@ describe("an SSH connection", () => {
   it("refuses who signs with another key than the one that is offered", async () => {
     // The client shows the known public key and signs with its own.
     const own = parsed(ssh2.utils.generateKeyPairSync("ed25519").private)
-    const shown = parsed(mine.private)
+    const shown = parsed(mine)
     const { port } = await listening()
     class Liar extends ssh2.BaseAgent {
       getIdentities(answer: (error: Error | undefined, keys?: Array<Buffer>) => void) {

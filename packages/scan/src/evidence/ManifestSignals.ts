@@ -137,7 +137,8 @@ export const manifestSignals = (
   if (unnamedGrave.length > 0)
     add(
       "grants",
-      Math.min(1, 0.45 * unnamedGrave.length),
+      // A sign of carelessness too: alone it holds nothing.
+      Math.min(0.5, 0.45 * unnamedGrave.length),
       "asks for programs of wide reach that nothing in the package mentions"
     )
   const unnamedStrong = unnamed.filter((command) => strong.has(command) && !grave.has(command))
@@ -157,7 +158,7 @@ export const manifestSignals = (
   // A secret that no server, host, command or text can use is only collected.
   const isUsable = hosts.length + commands.length + mcpServers.length > 0 || capabilities.browser !== undefined
   if (!isUsable && unnamedSecrets.length > 0)
-    add("grants", Math.min(1, 0.45 * unnamedSecrets.length), "asks for secrets that nothing in the package can use")
+    add("grants", Math.min(0.5, 0.45 * unnamedSecrets.length), "asks for secrets that nothing in the package can use")
   const vagueSecrets = secrets.filter(({ purpose }) => purpose !== undefined && vague.test(purpose))
   if (vagueSecrets.length > 1) add("grants", 0.3, "asks for secrets without saying what for")
   if (secrets.some(({ purpose }) => purpose !== undefined && talksInto.test(purpose)))
