@@ -50,12 +50,12 @@ const woken = <E, R>(name: string, channel: string, every: "2 seconds", execute:
         capacity: 1,
         strategy: "sliding"
       })
-      yield* execute.pipe(
+      return yield* execute.pipe(
         Effect.catchCause((cause) => Effect.logWarning("watchdog failed", cause)),
         Effect.andThen(Effect.timeoutOption(Effect.andThen(Queue.take(wakeUps), Effect.sleep(gatherFor)), every)),
         Effect.forever
       )
-    }).pipe(Effect.scoped, Effect.annotateLogs({ job: name }), Effect.asVoid)
+    }).pipe(Effect.scoped, Effect.annotateLogs({ job: name }))
   )
 
 /** A supervisor shows itself every 5 seconds; one that has not for this long is gone. */
