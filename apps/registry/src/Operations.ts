@@ -16,18 +16,20 @@ const text = (body: string, status = 200) => HttpServerResponse.text(body, { sta
 const Health = HttpRouter.add("GET", "/healthz", Effect.succeed(text("ok\n")))
 
 /** Ready when the database answers within a second. */
-const Ready = HttpRouter.add(
-  "GET",
-  "/readyz",
+const Ready = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    return yield* sql`SELECT 1`.pipe(
-      Effect.timeout("1 second"),
-      Effect.match({
-        onSuccess: () => text("ready\n"),
-        onFailure: () =>
-          HttpServerResponse.text("the database does not answer\n", { status: 503, contentType: "text/plain" })
-      })
+    yield* router.add(
+      "GET",
+      "/readyz",
+      sql`SELECT 1`.pipe(
+        Effect.timeout("1 second"),
+        Effect.match({
+          onSuccess: () => text("ready\n"),
+          onFailure: () =>
+            HttpServerResponse.text("the database does not answer\n", { status: 503, contentType: "text/plain" })
+        })
+      )
     )
   })
 )

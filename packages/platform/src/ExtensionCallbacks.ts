@@ -25,23 +25,24 @@ export const extensionCallbacks = <R>(
   answer: (callback: ExtensionCallback) => Effect.Effect<number, never, R>
 ) => {
   const prefix = `/internal/x/${name}/`
-  return HttpRouter.add(
-    "*",
-    `/internal/x/${name}/*`,
-    Effect.gen(function* () {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const { headers, method, url } = request
-      const now = new Date(yield* Clock.currentTimeMillis)
-      if (!mayBeSigned(headers, now)) return HttpServerResponse.empty({ status: 403 })
-      const body = yield* request.text.pipe(
-        Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBody),
-        Effect.orElseSucceed(() => null)
-      )
-      if (body === null) return HttpServerResponse.empty({ status: 413 })
-      const signedAt = verify(secret, headers, now, { method, path: url, body })
-      if (signedAt === null) return HttpServerResponse.empty({ status: 403 })
-      const status = yield* answer({ method, path: url.slice(prefix.length), body, signedAt })
-      return HttpServerResponse.empty({ status })
-    })
+  const serve = Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const { headers, method, url } = request
+    const now = new Date(yield* Clock.currentTimeMillis)
+    if (!mayBeSigned(headers, now)) return HttpServerResponse.empty({ status: 403 })
+    const body = yield* request.text.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBody),
+      Effect.orElseSucceed(() => null)
+    )
+    if (body === null) return HttpServerResponse.empty({ status: 413 })
+    const signedAt = verify(secret, headers, now, { method, path: url, body })
+    if (signedAt === null) return HttpServerResponse.empty({ status: 403 })
+    const status = yield* answer({ method, path: url.slice(prefix.length), body, signedAt })
+    return HttpServerResponse.empty({ status })
+  })
+  return HttpRouter.use((router) =>
+    Effect.flatMap(Effect.context<R>(), (services) =>
+      router.add("*", `/internal/x/${name}/*`, Effect.provideContext(serve, services))
+    )
   )
 }

@@ -15,7 +15,7 @@ import {
   UnsupportedMediaType,
   Validation
 } from "@quickagents/schema"
-import { Cause, Clock, Context, Effect, Option, References, SchemaIssue } from "effect"
+import { Cause, Clock, Effect, Option, References, SchemaIssue } from "effect"
 import {
   FindMyWay,
   HttpRouter,
@@ -223,9 +223,8 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.Constraint>
                 : httpEffect
           const handled = yield* serve.pipe(
             Effect.catchCause((cause) => answer(cause, request, state, methods)),
-            Effect.provideContext(
-              Context.add(Context.make(CurrentRequest, state), References.CurrentLogAnnotations, { request: state.id })
-            )
+            Effect.provideService(CurrentRequest, state),
+            Effect.provideService(References.CurrentLogAnnotations, { request: state.id })
           )
           // What no credential was asked of, such as an unknown path, counts against the address.
           if (state.standing === undefined && !neverLimited(path)) {
