@@ -59,7 +59,7 @@ interface Around {
 const asProcess = async (line: ReadonlyArray<string>, folder: string, environment: object, stdin: string) => {
   const child = spawn(process.execPath, [main, ...line], {
     cwd: folder,
-    env: { PATH: process.env["PATH"], ...environment }
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...environment }
   })
   child.stdin.end(stdin)
   const code = new Promise<number | null>((done) => child.once("exit", done))

@@ -60,7 +60,15 @@ const node = (args: ReadonlyArray<string>, environment: Readonly<Record<string, 
     const child = execFile(
       process.execPath,
       args,
-      { cwd: root, env: { PATH: process.env["PATH"] ?? "", XDG_CONFIG_HOME: desk, ...environment } },
+      {
+        cwd: root,
+        env: {
+          PATH: process.env["PATH"],
+          NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+          XDG_CONFIG_HOME: desk,
+          ...environment
+        }
+      },
       (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, said: stdout + stderr })
     )
   })
