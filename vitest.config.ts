@@ -15,6 +15,7 @@ const rank = ({ moduleId }: TestSpecification) => {
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>) {
+    // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's own
     return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other))
   }
 }
