@@ -22,10 +22,24 @@ describe("the local key service", () => {
     }).pipe(Effect.provide(local(sealingKey)))
   )
 
+  it.effect("tells the keys of many apart, those of last time and those of long ago", () =>
+    Effect.gen(function* () {
+      const keys = yield* KeyService
+      const all = yield* Effect.forEach(Array.from({ length: 1_100 }, newDataKey), (key, index) =>
+        Effect.map(keys.wrap(`account/${index}`, key), (wrapped) => ({ context: `account/${index}`, key, wrapped }))
+      )
+      for (const { context, key, wrapped } of [...all, ...all.toReversed()]) {
+        assert.deepStrictEqual(yield* keys.unwrap(context, wrapped), key)
+      }
+    }).pipe(Effect.provide(local(sealingKey)))
+  )
+
   it.effect("does not unwrap in another context, under another sealing key, or what was changed", () =>
     Effect.gen(function* () {
       const keys = yield* KeyService
       const wrapped = yield* keys.wrap("org/org_1", dataKey)
+      // What it has unwrapped before is no easier to get at.
+      assert.deepStrictEqual(yield* keys.unwrap("org/org_1", wrapped), dataKey)
       const refused = (unwrap: Effect.Effect<Uint8Array, KeyServiceUnavailable | WrappedKeyInvalid>) =>
         Effect.map(Effect.flip(unwrap), (error) => assert.instanceOf(error, WrappedKeyInvalid))
       yield* refused(keys.unwrap("org/org_2", wrapped))
