@@ -24,5 +24,6 @@ it("the most used routes and a run's life take no more statements than they need
   expect(Object.entries(routes).filter(([route, count]) => count > atMost[route])).toEqual([])
   expect(runLife).toBeGreaterThan(10)
   expect(runLife).toBeLessThanOrEqual(36)
-  expect(idlePerSecond).toBeLessThanOrEqual(15)
+  // About 11, and more when the jobs of a minute fall into the seconds that are counted.
+  expect(idlePerSecond).toBeLessThanOrEqual(25)
 })
