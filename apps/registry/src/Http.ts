@@ -99,7 +99,7 @@ type RequestServices =
 
 /**
  * What a request starts with. Its context is copied whole when its handler is found, and routes hold the services
- * that they were made with: a node's sixty others would be copied for nothing.
+ * that they were made with: all others of a node would be copied for nothing.
  */
 const requestServices = (context: Context.Context<RequestServices>): Context.Context<RequestServices> =>
   Context.pick(

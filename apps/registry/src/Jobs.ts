@@ -1,10 +1,10 @@
 /** What time does, each job a cron of the cluster: it runs on one node, whichever is there. Spec: Events 8. */
 import { copyForks, eraseDecommissioned, failUnfinishedForks, McpPackagesSql } from "@quickagents/catalog"
 import { sweepSessions } from "@quickagents/identity"
-import { Audit, Idempotency, Notifications, Settings, sweepRateWindows } from "@quickagents/platform"
+import { Audit, Idempotency, Settings, sweepRateWindows, wakeUps } from "@quickagents/platform"
 import { cancelExpiredRuns, closeStaleRuns, renewCycles, resumeUnsupervised, sweepInputs } from "@quickagents/runs"
 import { appendToLog, mcpSweep, reattest, reconcileScans, sweepRuleset } from "@quickagents/scan"
-import { Cron, Effect, Layer, Queue, Schedule, Stream } from "effect"
+import { Cron, Effect, Layer, Schedule } from "effect"
 import { ClusterCron, Singleton } from "effect/cluster"
 
 const minutely = Cron.parseUnsafe("* * * * *")
@@ -46,13 +46,11 @@ const woken = <E, R>(name: string, channel: string, every: "2 seconds", execute:
   Singleton.make(
     name,
     Effect.gen(function* () {
-      const wakeUps = yield* Stream.toQueue(yield* (yield* Notifications).subscribe(channel), {
-        capacity: 1,
-        strategy: "sliding"
-      })
+      const wait = yield* wakeUps(channel)
       return yield* execute.pipe(
         Effect.catchCause((cause) => Effect.logWarning("watchdog failed", cause)),
-        Effect.andThen(Effect.timeoutOption(Effect.andThen(Queue.take(wakeUps), Effect.sleep(gatherFor)), every)),
+        Effect.andThen(wait(every)),
+        Effect.andThen(Effect.sleep(gatherFor)),
         Effect.forever
       )
     }).pipe(Effect.scoped, Effect.annotateLogs({ job: name }))

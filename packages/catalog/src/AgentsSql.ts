@@ -149,8 +149,6 @@ export interface ScanOutcome {
   readonly attestation: typeof DsseEnvelope.Type | null
 }
 
-type Asks<Ask> = readonly [Ask, ...ReadonlyArray<Ask>]
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const one = <A>(rows: ReadonlyArray<A>): A | null => rows[0] ?? null
@@ -242,7 +240,7 @@ const make = Effect.gen(function* () {
   const seenAgent = yield* Batch.batched({
     group: ({ reader }) => readerOfAll(reader),
     key: ({ name, namespace }) => `${namespace}/${name}`,
-    load: (asks: Asks<{ readonly reader: Reader; readonly namespace: string; readonly name: string }>) => {
+    load: (asks: Batch.Asks<{ readonly reader: Reader; readonly namespace: string; readonly name: string }>) => {
       const [{ reader }] = asks
       const { columns, join, there } = standing(reader.accountId)
       return sql<AgentRow & StandingRow & Batch.Answer>`
@@ -262,7 +260,7 @@ const make = Effect.gen(function* () {
       group: ({ accountId }) => accountId ?? "",
       key: ({ name, namespace, which }) => `${namespace}/${name} ${which}`,
       load: (
-        asks: Asks<{
+        asks: Batch.Asks<{
           readonly accountId: string | null
           readonly namespace: string
           readonly name: string

@@ -1,11 +1,12 @@
 /** What is known of the packages that agents' MCP servers start from. Spec: Registry core routes. */
-import { clamp, clampOffset, NotFound } from "@quickagents/schema"
+import { NotFound } from "@quickagents/schema"
 import type { Account, DependencyAlert, McpPackageScan } from "@quickagents/schema"
 import { Context, Effect, Layer } from "effect"
+import { readerOf } from "./AgentsPolicy.ts"
 import type { AlertRow, McpPackage } from "./McpPackagesSql.ts"
 import { McpPackagesSql } from "./McpPackagesSql.ts"
-
-const readsPrivate = ({ scopes }: Account) => scopes === "all" || scopes.has("agent:read")
+import { pageOf } from "./Page.ts"
+import type { Page } from "./Page.ts"
 
 const alertRecord = (row: AlertRow): DependencyAlert => ({
   id: row.id,
@@ -26,12 +27,7 @@ export class McpPackages extends Context.Service<
     readonly alerts: (
       actor: Account,
       page: { readonly offset?: number; readonly limit?: number }
-    ) => Effect.Effect<{
-      readonly items: ReadonlyArray<DependencyAlert>
-      readonly total: number
-      readonly offset: number
-      readonly limit: number
-    }>
+    ) => Effect.Effect<Page<DependencyAlert>>
   }
 >()("catalog/McpPackages") {
   static readonly layer = Layer.effect(
@@ -40,9 +36,8 @@ export class McpPackages extends Context.Service<
       const rows = yield* McpPackagesSql
       return McpPackages.of({
         lastCheck: Effect.fnUntraced(function* (viewer, pkg) {
-          const known = yield* Effect.orDie(
-            rows.lastCheck(pkg, viewer?.accountId ?? null, viewer !== null && readsPrivate(viewer))
-          )
+          const { accountId, privateToo } = readerOf(viewer)
+          const known = yield* Effect.orDie(rows.lastCheck(pkg, accountId, privateToo))
           if (known === null) return yield* new NotFound({})
           return {
             ecosystem: known.ecosystem,
@@ -52,14 +47,11 @@ export class McpPackages extends Context.Service<
             vulnerabilities: known.vulnerabilities
           }
         }),
-        alerts: Effect.fnUntraced(function* (actor, page) {
-          const [offset, limit] = [clampOffset(page.offset), clamp(page.limit, 100, 50)]
-          const of = (offset: number, limit: number) =>
-            Effect.orDie(rows.openAlerts(actor.accountId, readsPrivate(actor), offset, limit))
-          const found = yield* of(offset, limit)
-          // A page past the end has no row that could tell the total.
-          const [counted] = found.length > 0 || offset === 0 ? found : yield* of(0, 1)
-          return { items: found.map(alertRecord), total: counted?.total ?? 0, offset, limit }
+        alerts: Effect.fnUntraced(function* (actor, asked) {
+          const { page, rows: found } = yield* pageOf(asked, { max: 100, standard: 50 }, (offset, limit) =>
+            Effect.orDie(rows.openAlerts(actor.accountId, readerOf(actor).privateToo, offset, limit))
+          )
+          return { items: found.map(alertRecord), ...page }
         })
       })
     })

@@ -5,7 +5,9 @@
  * statement of its own mostly in its travel: framing, a write, a read, a fiber
  * that wakes. A busy node receives many requests in a turn and asks for all of
  * them together; an idle one asks for the one. The statement starts after all
- * of them have asked, so nobody is told anything older than alone.
+ * of them have asked, so nobody is told anything older than alone. Effect's
+ * `SqlResolver` gathers what fibers ask until they yield, which requests on
+ * sockets of their own never do together, and groups by no reader.
  */
 import { Context, Effect, Exit, Request, RequestResolver } from "effect"
 import { SqlClient } from "effect/sql"
@@ -25,6 +27,8 @@ const endOfTurn = Effect.callback<void>((resume) => {
   return Effect.sync(() => clearImmediate(immediate))
 })
 
+export type Asks<Ask> = readonly [Ask, ...ReadonlyArray<Ask>]
+
 export interface BatchOptions<Ask, Row extends Answer, E> {
   /** Only asks of one group share a statement; without it all of them do. */
   readonly group?: (ask: Ask) => string
@@ -34,7 +38,7 @@ export interface BatchOptions<Ask, Row extends Answer, E> {
    * The rows of different asks of one group, at most one for each. What it cannot ask, such as a text with a NUL,
    * fails for all who share the statement: it must have been refused before.
    */
-  readonly load: (asks: readonly [Ask, ...ReadonlyArray<Ask>]) => Effect.Effect<ReadonlyArray<Row>, E>
+  readonly load: (asks: Asks<Ask>) => Effect.Effect<ReadonlyArray<Row>, E>
 }
 
 /** Answers the row of an ask, null when it has none. Who asks within a transaction asks alone, and within it. */

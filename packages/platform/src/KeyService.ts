@@ -78,12 +78,7 @@ export class KeyService extends Context.Service<
                 .setAuthTag(bytes.subarray(-tagBytes))
               const body = bytes.subarray(headerBytes + nonceBytes, -tagBytes)
               const key = new Uint8Array(Buffer.concat([decipher.update(body), decipher.final()]))
-              if (remembered.size >= maxRemembered) {
-                for (const oldest of remembered.keys()) {
-                  remembered.delete(oldest)
-                  break
-                }
-              }
+              if (remembered.size >= maxRemembered) remembered.delete(remembered.keys().next().value!)
               remembered.set(name, key)
               return key
             },

@@ -6,7 +6,7 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { Context, Deferred, Effect, Layer, PubSub, Queue, RcMap, Schedule, Stream } from "effect"
-import type { Scope } from "effect"
+import type { Duration, Scope } from "effect"
 
 export class Notifications extends Context.Service<
   Notifications,
@@ -55,3 +55,10 @@ export class Notifications extends Context.Service<
     })
   )
 }
+
+/** Waits until the channel says something, at most so long. What it said while nobody waited counts once. */
+export const wakeUps = Effect.fnUntraced(function* (channel: string) {
+  const notifications = yield* Notifications
+  const said = yield* Stream.toQueue(yield* notifications.subscribe(channel), { capacity: 1, strategy: "sliding" })
+  return (atMost: Duration.Input) => Effect.ignore(Effect.timeoutOption(Queue.take(said), atMost))
+})

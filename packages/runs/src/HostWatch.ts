@@ -3,11 +3,12 @@
  * it has room. A queued run is a row; it is claimed by whoever has a free slot.
  * Spec: States and transitions, Run; Status answer, hostsOnline.
  */
-import { Authority, Notifications } from "@quickagents/platform"
+import { Authority, wakeUps } from "@quickagents/platform"
+import type { Notifications } from "@quickagents/platform"
 import { SigningKeys } from "@quickagents/scan"
 import { HostEntity, RunEntity } from "@quickagents/schema"
 import type { HostHealth } from "@quickagents/schema"
-import { Clock, Duration, Effect, FiberHandle, Queue, Schedule, Stream } from "effect"
+import { Clock, Duration, Effect, FiberHandle, Schedule } from "effect"
 import { Entity, Singleton } from "effect/cluster"
 import { fault } from "./Faults.ts"
 import type { HostRow } from "./HostsSql.ts"
@@ -134,15 +135,10 @@ const watch = Effect.fnUntraced(function* (hostId: string) {
     Effect.catchCause((cause) => Effect.as(Effect.logDebug("host does not answer", cause), true))
   )
 
-  const wakeUps = yield* Stream.toQueue(yield* (yield* Notifications).subscribe("runs_queued"), {
-    capacity: 1,
-    strategy: "sliding"
-  })
+  const waitForRuns = yield* wakeUps("runs_queued")
   yield* resume
   yield* Effect.gen(function* () {
-    while (yield* look) {
-      yield* Effect.raceFirst(Effect.ignore(Queue.take(wakeUps)), Effect.sleep(pollEvery))
-    }
+    while (yield* look) yield* waitForRuns(pollEvery)
   })
 })
 

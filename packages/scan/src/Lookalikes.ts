@@ -47,7 +47,7 @@ const isSlip = (name: string, known: string): boolean =>
     (known.length > 4 && editDistance(name, known) <= (known.length >= 14 ? 2 : 1)))
 
 /** The well-known scope that `@scope/name` imitates. */
-export const imitatedScope = (name: string): string | undefined => {
+const imitatedScope = (name: string): string | undefined => {
   const scope = /^@([^/]+)\//u.exec(name.toLowerCase())?.[1]
   return scope === undefined || popularScopes.includes(scope)
     ? undefined
@@ -62,7 +62,7 @@ const parts = new Set(
 )
 
 /** The common word of which a part of `name` is a slip: a letter doubled, two swapped, one that looks alike. */
-export const slippedPart = (name: string): string | undefined => {
+const slippedPart = (name: string): string | undefined => {
   for (const part of name.toLowerCase().split(/[^a-z0-9]+/u)) {
     if (part.length < 6 || parts.has(part)) continue
     for (const known of parts) {

@@ -24,7 +24,7 @@ const failuresInRow = 8
 const alertsAtOnce = 200
 
 /** OSV does not answer; what was checked before is stored, and the rest is still due. */
-export class OsvDown extends Schema.TaggedError<OsvDown>()("OsvDown", { failures: Schema.Int }) {}
+class OsvDown extends Schema.TaggedError<OsvDown>()("OsvDown", { failures: Schema.Int }) {}
 
 const sweeps = Metric.counter("McpSweepRuns", { incremental: true })
 

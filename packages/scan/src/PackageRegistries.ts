@@ -4,7 +4,7 @@
  * before it is asked for, so it names nothing but a package there.
  */
 import type { McpServer } from "@quickagents/schema"
-import { Effect, Schedule, Schema, Stream } from "effect"
+import { ByteSize, Effect, Schedule, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 
 type Package = NonNullable<McpServer["package"]>
@@ -31,8 +31,8 @@ export class RegistryFailed extends Schema.TaggedError<RegistryFailed>()("Regist
   reason: Schema.String
 }) {}
 
-const maxBytes = 32 * 1024 * 1024
-const tooLarge = `more than ${maxBytes} bytes`
+const maxBytes = ByteSize.mebibytes(32)
+const tooLarge = "more than 32 MiB"
 /** Of the attempt: a registry that trickles holds no scan. */
 const timeout = "20 seconds"
 
@@ -80,15 +80,13 @@ const document = <A>(ecosystem: Package["ecosystem"], url: string, schema: Schem
     )
     if (response.status === 404 || response.status === 410) return undefined
     if (response.status !== 200) return yield* failed(`status ${response.status}`)
-    let bytes = 0
-    const chunks = yield* response.stream.pipe(
-      Stream.mapEffect((chunk) => {
-        bytes += chunk.length
-        return bytes > maxBytes ? Effect.fail(failed(tooLarge)) : Effect.succeed(chunk)
-      }),
-      Stream.runCollect
+    const text = yield* response.stream.pipe(
+      Stream.mapError(() => failed("no usable answer")),
+      Stream.limitBytes(maxBytes, () => Stream.fail(failed(tooLarge))),
+      Stream.decodeText,
+      Stream.mkString
     )
-    return yield* Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(Buffer.concat(chunks).toString("utf8"))
+    return yield* Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text)
   }).pipe(
     Effect.timeout(timeout),
     Effect.mapError((error) => (error instanceof RegistryFailed ? error : failed("no usable answer"))),

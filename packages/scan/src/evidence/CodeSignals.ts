@@ -3,8 +3,10 @@
  * Single lines carry rules of their own; a script that both takes what is
  * private and sends something away is more than each of the two.
  */
+import { isGranted } from "./Signal.ts"
 import type { Kind, Signal } from "./Signal.ts"
 import { prefilter } from "../rules/Prefilter.ts"
+import { bounded } from "./Statements.ts"
 import type { Statement } from "./Statements.ts"
 
 interface CodeRule {
@@ -281,14 +283,9 @@ const netCall =
   /\b(?:curl|wget|fetch|urlopen|requests\.|httpx\.|axios|http\.client|https?\.(?:get|request)|Invoke-(?:RestMethod|WebRequest)|nc|WebSocket|net\.connect|socket|Image\(\)|sendBeacon)\b/iu
 
 const isOwn = (name: string, granted: ReadonlyArray<string>) =>
-  granted.some((entry) => (entry.startsWith("*.") ? name.endsWith(entry.slice(1)) : name === entry)) ||
-  /^(?:localhost|127\.|0\.0\.0\.0$|\[)/u.test(name) ||
-  !name.includes(".")
+  isGranted(name, granted) || /^(?:localhost|127\.|0\.0\.0\.0$|\[)/u.test(name) || !name.includes(".")
 
-const maxLine = 4_000
 const maxLines = 20_000
-const bounded = (line: string) =>
-  line.length <= maxLine ? line : `${line.slice(0, maxLine / 2)} ${line.slice(-maxLine / 2)}`
 
 /** Signals of a script. `granted` are the manifest's egress hosts without ports. */
 export const scriptSignals = (file: string, text: string, granted: ReadonlyArray<string>): ReadonlyArray<Signal> => {
@@ -300,12 +297,12 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
   let walks: number | undefined
   let writes: number | undefined
   let waits: number | undefined
-  // A script that asks at the keyboard lets the person decide.
   // What the script starts itself is its own to remove.
   const isThrowaway =
     /\bdocker\s+run\b|\bpodman\s+run\b|mktemp|tempfile\.|kind create|CREATE DATABASE|testcontainers|minikube start/u.test(
       text
     )
+  // A script that asks at the keyboard lets the person decide.
   const isAsking = /\bread\s+-\w*p|\binput\(|readline|confirm\(|prompts?\(|Read-Host/u.test(text)
   text
     .split("\n")

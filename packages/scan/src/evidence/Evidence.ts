@@ -143,24 +143,24 @@ export const evidenceFindings = (pkg: ReleasePackage, previous?: PreviousRelease
   const sum = kinds.reduce((total, { weight }) => total + weight, 0)
   // Sums of tenths are not exact.
   const isHeld = sum >= holdsFrom - 1e-9
-  return (
-    kinds
-      // Whoever reviews a held version is shown where each of the signs stands.
-      .filter(({ weight }) => isHeld || weight >= 0.5)
-      .map(({ file, kind, line, weight, what }, index) => ({
+  // Whoever reviews a held version is shown where each of the signs stands.
+  return kinds
+    .filter(({ weight }) => isHeld || weight >= 0.5)
+    .map(({ file, kind, line, weight, what }, index) => {
+      const isSum = isHeld && index === 0 && weight < holdsFrom
+      const message = isSum
+        ? `several signs together: ${kinds
+            .slice(0, 4)
+            .map((signal) => signal.what)
+            .join("; ")}`
+        : what
+      return {
         stage: "S8",
-        rule:
-          weight >= holdsFrom ? `evidence-${kind}` : isHeld && index === 0 ? "evidence-combined" : `evidence-${kind}`,
-        severity: weight >= holdsFrom || (isHeld && index === 0) ? "high" : "info",
+        rule: isSum ? "evidence-combined" : `evidence-${kind}`,
+        severity: isSum || weight >= holdsFrom ? "high" : "info",
         file,
         line,
-        message:
-          weight >= holdsFrom || !isHeld || index > 0
-            ? `${what[0].toUpperCase()}${what.slice(1)}`
-            : `Several signs together: ${kinds
-                .slice(0, 4)
-                .map((signal) => signal.what)
-                .join("; ")}`
-      }))
-  )
+        message: `${message[0].toUpperCase()}${message.slice(1)}`
+      }
+    })
 }

@@ -7,6 +7,7 @@
 import { cueBook } from "./Cues.ts"
 import { prefilter } from "../rules/Prefilter.ts"
 import { proseCues } from "./ProseCues.ts"
+import { isGranted } from "./Signal.ts"
 import type { Kind, Signal } from "./Signal.ts"
 import type { Statement } from "./Statements.ts"
 import { tokensOf } from "./Tokens.ts"
@@ -1029,17 +1030,14 @@ const asks =
 /** What no manifest grants cannot be part of the task; a mailbox written out belongs to somebody. */
 const weightOfPlace = (said: string, weight: number, granted: ReadonlyArray<string>): number => {
   const url = /https?:\/\/([a-z0-9.-]{3,200})/iu.exec(said)?.[1].toLowerCase()
-  if (url !== undefined)
-    return granted.some((name) => url === name || (name.startsWith("*.") && url.endsWith(name.slice(1))))
-      ? weight
-      : Math.max(weight, 0.9)
+  if (url !== undefined) return isGranted(url, granted) ? weight : Math.max(weight, 0.9)
   return mailbox.test(said) ? Math.max(weight, 0.7) : weight
 }
 
 /** Names addresses, and all of them are granted. */
 export const namesOwnHost = (spoken: string, granted: ReadonlyArray<string>): boolean => {
   const hosts = [...spoken.matchAll(/https?:\/\/([a-z0-9.-]{3,200})/giu)].map(([, name]) => name.toLowerCase())
-  return hosts.length > 0 && hosts.every((name) => granted.includes(name))
+  return hosts.length > 0 && hosts.every((name) => isGranted(name, granted))
 }
 
 /** A word to people about whom to write to, or a reference. */
@@ -1057,14 +1055,11 @@ const placeSignals = (
 ): ReadonlyArray<Signal> => {
   if (isCode || isMention || contact.test(spoken)) return []
   const url = plainUrl.exec(spoken)
-  const host = url?.[1].toLowerCase()
-  const isGranted = granted.some(
-    (name) => name === host || (name.startsWith("*.") && host?.endsWith(name.slice(1)) === true)
-  )
+  const host = url?.[1].toLowerCase() ?? ""
   if (
     url &&
-    !isGranted &&
-    !/^(?:\d+\.){3}\d+$|^localhost/u.test(host ?? "") &&
+    !isGranted(host, granted) &&
+    !/^(?:\d+\.){3}\d+$|^localhost/u.test(host) &&
     !isTurned(spoken, url.index, url.index + url[0].length)
   )
     return [{ kind: "send", weight: 0.6, line, file, what: "names an address that the manifest does not grant" }]

@@ -22,6 +22,10 @@ export type Kind =
   | "manner"
   | "reach"
 
+/** Whether a manifest grants a host; `granted` are its hosts without ports, `*.` standing for every name below one. */
+export const isGranted = (host: string, granted: ReadonlyArray<string>): boolean =>
+  granted.some((entry) => (entry.startsWith("*.") ? host.endsWith(entry.slice(1)) : host === entry))
+
 export interface Signal {
   readonly kind: Kind
   /** 1 is enough to hold a package; lesser ones count only together with other kinds. */

@@ -22,6 +22,23 @@ export interface Statement {
   readonly isCode: boolean
 }
 
+/** A passage by itself, as it was said. */
+export const statementOf = (said: string): Statement => ({
+  text: said,
+  spoken: said,
+  around: said,
+  line: 1,
+  isMention: false,
+  isShown: false,
+  isCode: false
+})
+
+/** A line past this is S3's minified file; patterns are only tried on its beginning and its end. */
+const maxLine = 4_000
+
+export const bounded = (line: string): string =>
+  line.length <= maxLine ? line : `${line.slice(0, maxLine / 2)} ${line.slice(-maxLine / 2)}`
+
 const maxStatement = 600
 const maxAround = 1200
 

@@ -6,7 +6,7 @@
 import { commandSignals } from "../evidence/CodeSignals.ts"
 import { proseSignals } from "../evidence/ProseSignals.ts"
 import type { Kind } from "../evidence/Signal.ts"
-import { statementsOf } from "../evidence/Statements.ts"
+import { statementOf, statementsOf } from "../evidence/Statements.ts"
 import type { Statement } from "../evidence/Statements.ts"
 import { codeOf, tokensOf } from "../evidence/Tokens.ts"
 
@@ -99,15 +99,7 @@ export const featuresOf = (passage: string): ReadonlyArray<number> => {
       if (j - i <= near) found.add(mix(one, other, 3) % conceptBuckets)
     }
   })
-  const statement = {
-    text: passage,
-    spoken: passage,
-    around: passage,
-    line: 1,
-    isMention: false,
-    isShown: false,
-    isCode: false
-  }
+  const statement = statementOf(passage)
   for (const { kind, weight } of [...proseSignals("", [statement], []), ...commandSignals("", [statement], ["sh"])]) {
     found.add(hash(`s ${kind}`) % conceptBuckets)
     if (weight >= 0.7) found.add(hash(`S ${kind}`) % conceptBuckets)

@@ -12,7 +12,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { parse } from "yaml"
 import { proseSignals } from "../evidence/ProseSignals.ts"
-import { isCodePath, isDataPath, statementsOf, visible } from "../evidence/Statements.ts"
+import { isCodePath, isDataPath, statementOf, statementsOf, visible } from "../evidence/Statements.ts"
 import { featuresOf, headOfKind, heads, windowsOf } from "./Features.ts"
 import type { Head } from "./Features.ts"
 import { fit, logitOf, randomFrom } from "./Regression.ts"
@@ -97,16 +97,7 @@ const ofHonest = honest.flatMap(({ fold, name, sentences }) =>
 )
 const ofHostile = hostile.flatMap(({ fold, name, sentences }) =>
   sentences.flatMap(({ features, said }) => {
-    const statement = {
-      text: said,
-      spoken: said,
-      around: said,
-      line: 1,
-      isMention: false,
-      isShown: false,
-      isCode: false
-    }
-    const labels = proseSignals("", [statement], []).flatMap(({ kind, weight }) => {
+    const labels = proseSignals("", [statementOf(said)], []).flatMap(({ kind, weight }) => {
       const label = headOfKind[kind]
       return label === undefined || weight < 0.6 ? [] : [label]
     })

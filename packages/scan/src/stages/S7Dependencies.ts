@@ -34,16 +34,13 @@ const judgeUrl = (source: string, report: Report) => {
 
 type Package = NonNullable<McpServer["package"]>
 
-/** Whether a registry can be asked for it: the form of its name and one exact version. */
-const isNamed = ({ ecosystem, name, version }: Package) =>
-  (ecosystem === "npm" ? npmName : pypiName).test(name) &&
-  (ecosystem === "npm" ? isSemVer(version) : isExactPyPi(version))
+const isName = ({ ecosystem, name }: Package) => (ecosystem === "npm" ? npmName : pypiName).test(name)
+const isPinned = ({ ecosystem, version }: Package) => (ecosystem === "npm" ? isSemVer(version) : isExactPyPi(version))
 
-const judgePackage = ({ ecosystem, name, version }: Package, report: Report) => {
-  if (!(ecosystem === "npm" ? npmName : pypiName).test(name))
-    report("package-name-invalid", "high", `The server's package is no ${ecosystem} name`)
-  if (!(ecosystem === "npm" ? isSemVer(version) : isExactPyPi(version)))
-    report("package-not-pinned", "high", "The server's package is not pinned to one exact version")
+const judgePackage = (pkg: Package, report: Report) => {
+  const { ecosystem, name } = pkg
+  if (!isName(pkg)) report("package-name-invalid", "high", `The server's package is no ${ecosystem} name`)
+  if (!isPinned(pkg)) report("package-not-pinned", "high", "The server's package is not pinned to one exact version")
   const popular = imitates(ecosystem, name)
   if (popular) report("typosquat", "high", `The server's package is named almost like ${popular}`)
 }
@@ -125,7 +122,8 @@ export const dependenciesStage = defineStage("S7", "3", ({ manifest, manifestSou
           reportAt(index)("known-vulnerability", severity, `${id} is known for this version`)
       }
       const registry = registries[server.package.ecosystem]
-      if (registry !== undefined && isNamed(server.package))
+      // Anything else a registry cannot be asked for.
+      if (registry !== undefined && isName(server.package) && isPinned(server.package))
         judgeRecord(yield* registryRecord(registry, server.package), now, reportAt(index))
     })
     const failed = (reason: string) => Effect.succeed({ findings, inputs, status: "failed" as const, detail: reason })

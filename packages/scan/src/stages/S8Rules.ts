@@ -1,16 +1,10 @@
 import { Effect } from "effect"
 import { evidenceFindings } from "../evidence/Evidence.ts"
-import { isCodePath, isDataPath, isQuotedCase, statementsOf, visible } from "../evidence/Statements.ts"
+import { bounded, isCodePath, isDataPath, isQuotedCase, statementsOf, visible } from "../evidence/Statements.ts"
 import { prefilter } from "../rules/Prefilter.ts"
 import { ruleset, rulesetHash, rulesetVersion } from "../rules/ruleset.ts"
 import type { Rule } from "../rules/ruleset.ts"
 import { defineStage, judgeFiles } from "../Stage.ts"
-
-/** A line past this is S3's minified file; patterns are only tried on its beginning and its end. */
-const maxLine = 4_000
-
-const bounded = (line: string) =>
-  line.length <= maxLine ? line : `${line.slice(0, maxLine / 2)} ${line.slice(-maxLine / 2)}`
 
 /** A text that forbids an act names it too: "never send secrets to a webhook". */
 const forbids =

@@ -15,7 +15,7 @@ const addForm = (onAdded) =>
       {
         name: "key",
         label: "Public key",
-        control: h("textarea", { required: true, maxlength: 16_384, spellcheck: "false", rows: 4 }),
+        control: h("textarea", { required: true, maxlength: 8192, spellcheck: "false", rows: 4 }),
         hint: "The line in a file such as ~/.ssh/id_ed25519.pub; never the private key"
       }
     ],
