@@ -17,7 +17,7 @@ import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { mkdir, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import type { Readable, Writable } from "node:stream"
+import { Readable, type Writable } from "node:stream"
 import { bubblewrap, namespaceArguments } from "./Bubblewrap.ts"
 import { compileCache } from "./CompileCache.ts"
 import type { HostConfig } from "./HostConfig.ts"
@@ -25,7 +25,7 @@ import { type Isolation, sandboxPrefix } from "./Isolation.ts"
 
 const maxFileBytes = 1024 * 1024 * 1024
 const maxOpenFiles = 1024
-/** After the process ended its pipes end at once, unless something outside a sandbox holds them open. */
+/** After the process ended a pipe with nothing to read ends at once, unless something outside a sandbox holds it open. */
 const drainMs = 2_000
 
 /** Where the parts of a run lie. */
@@ -198,15 +198,19 @@ const startRunner = (
       ...(isolation.namespaces ? (["pipe", "pipe", "pipe"] as const) : [])
     ]
   })
+  const pipes = child.stdio.filter((pipe) => pipe !== null && pipe !== undefined)
+  // Node throws away what a pipe holds that nobody listens to when its process ends.
+  for (const pipe of pipes) if (pipe instanceof Readable) pipe.on("readable", () => {})
   const end = async () => {
     // Rejects for a program that cannot be started, which has ended too.
     await once(child, "exit").catch(() => {})
     // Without namespaces something that the runner started may still run, and hold the pipes open.
     if (!isolation.namespaces && runner.leader !== undefined) signal(-runner.leader, "SIGKILL")
     runner.gone = true
-    const pipes = child.stdio.filter((pipe) => pipe !== null && pipe !== undefined)
-    const timer = setTimeout(() => pipes.forEach((pipe) => pipe.destroy()), drainMs)
-    child.once("close", () => clearTimeout(timer))
+    // What was read and not yet taken waits for its reader, however slow.
+    const drained = (pipe: Readable | Writable) => !(pipe instanceof Readable) || pipe.readableLength === 0
+    const timer = setInterval(() => pipes.filter(drained).forEach((pipe) => pipe.destroy()), drainMs)
+    child.once("close", () => clearInterval(timer))
   }
   const ended = end()
   const runner: RunnerProcess = {
