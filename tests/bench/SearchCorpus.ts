@@ -117,7 +117,7 @@ export const seedCorpus = async (databaseUrl: string): Promise<ReadonlyArray<Lis
       if (rows.length === batch) await flush()
     }
     await flush()
-    await run("analyze", "VACUUM (ANALYZE) agents, versions, agent_search")
+    await run("analyze", "VACUUM (ANALYZE) agents, versions, agent_search, search_entries")
     return sample
   } finally {
     await pool.end()

@@ -50,7 +50,9 @@ export class Search extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const rows = yield* AgentsSql
 
-      /** What the viewer may find, narrowed by the filters; it reads `agent_search` alone for what is public. */
+      const unseen = sql`state IN ('suspended', 'erased')`
+
+      /** What the viewer may find, narrowed by the filters; it reads `search_entries` alone for what is public. */
       const within = (reader: Reader, query: SearchQuery) => {
         const facets = [
           ...(query.mode === undefined ? [] : [sql`${query.mode} = ANY(modes)`]),
@@ -63,7 +65,9 @@ export class Search extends Context.Service<
             ? sql`(s.visibility = 'public' OR s.agent_id IN (
                 SELECT a.id FROM agents a WHERE a.visibility = 'private' AND ${rows.readable(reader.accountId, true)}))`
             : sql`s.visibility = 'public'`,
-          sql`s.namespace <> ALL (ARRAY(SELECT handle FROM organizations WHERE state IN ('suspended', 'erased')))`,
+          // Nearly always there is none, which is asked once and not of each row.
+          sql`((SELECT count(*) = 0 FROM organizations WHERE ${unseen})
+            OR s.namespace <> ALL (ARRAY(SELECT handle FROM organizations WHERE ${unseen})))`,
           ...(query.namespace === undefined ? [] : [sql`s.namespace = ${query.namespace}`]),
           ...(facets.length === 0
             ? []
@@ -147,7 +151,7 @@ export class Search extends Context.Service<
               sql`s.score DESC, s.published_at DESC, s.agent_id DESC`,
               sql`WITH matched AS MATERIALIZED (
                 SELECT s.agent_id, s.facets_id, s.namespace, s.published_at, ${score} AS score
-                FROM agent_search s WHERE ${sql.and([condition, ...conditions])} ${most})`,
+                FROM search_entries s WHERE ${sql.and([condition, ...conditions])} ${most})`,
               limit,
               offset
             )
@@ -155,15 +159,16 @@ export class Search extends Context.Service<
             // A name with its namespace is a name too.
             const [namespace, name] = q.includes("/") ? q.toLowerCase().split("/", 2) : [null, q.toLowerCase()]
             const words = wordsOf(q)
-            // A subquery: read once, and not again for each row that it scores.
-            const wanted = sql`(SELECT websearch_to_tsquery('simple', ${words}) || websearch_to_tsquery('english', ${words}))`
+            const wanted = sql`websearch_to_tsquery('simple', ${words}) || websearch_to_tsquery('english', ${words})`
             const exact = sql.and([
               sql`s.name = ${name}`,
               ...(namespace === null ? [] : [sql`s.namespace = ${namespace}`])
             ])
             return scored(
-              sql`CASE WHEN ${exact} THEN 1000 ELSE 0 END + ts_rank(s.words, ${wanted})`,
-              sql`s.words @@ ${wanted}`,
+              // Subqueries: read once, and not again for each row. Each word that the name or a keyword has counts.
+              sql`CASE WHEN ${exact} THEN 1000 ELSE 0 END
+                + ts_rank(s.name_words, (SELECT replace((${wanted})::text, '&', '|')::tsquery))`,
+              sql`search_words(s.id) @@ (SELECT ${wanted})`,
               sql.literal("")
             )
           })
@@ -171,7 +176,7 @@ export class Search extends Context.Service<
             scored(sql`similarity(s.name, ${q})`, sql`s.name % ${q}`, sql`ORDER BY score DESC LIMIT ${similarNames}`)
           )
           const all = found(
-            sql`agent_search s WHERE ${sql.and(conditions)}`,
+            sql`search_entries s WHERE ${sql.and(conditions)}`,
             sql`s.published_at DESC, s.agent_id DESC`,
             sql.literal(""),
             limit,
