@@ -4,23 +4,20 @@ import { Deferred, Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
-import type { Isolation } from "./Isolation.ts"
 import { openObjectCache } from "./ObjectCache.ts"
 import type { StopReason } from "./RunExits.ts"
 import { openRunJournal } from "./RunJournal.ts"
 import { liveRun } from "./RunLife.ts"
 import { prepareSandbox } from "./Sandbox.ts"
-import { archiveOf, digestOf, handOffOf, manifestText, temporaryDirectory, testConfig } from "./TestRegistry.ts"
-
-/** A machine that has none of the mechanisms. */
-const plainProcesses: Isolation = {
-  namespaces: false,
-  seccomp: undefined,
-  groups: undefined,
-  full: false,
-  sentences: ["no bubblewrap namespaces"],
-  missing: ["no bubblewrap namespaces"]
-}
+import {
+  archiveOf,
+  digestOf,
+  handOffOf,
+  manifestText,
+  plainProcesses,
+  temporaryDirectory,
+  testConfig
+} from "./TestRegistry.ts"
 
 /** A run of `act` on the test clock, as a fiber that is past the event `until`. */
 const aRun = (act: Readonly<Record<string, unknown>>, until: HostEvent["event"]["type"] = "started") =>

@@ -1,18 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { hostedRequest } from "./HostedRun.ts"
-import type { Isolation } from "./Isolation.ts"
 import { prepareSandbox } from "./Sandbox.ts"
-import { archiveOf, handOffOf, testConfig } from "./TestRegistry.ts"
-
-const plainProcesses: Isolation = {
-  namespaces: false,
-  seccomp: undefined,
-  groups: undefined,
-  full: false,
-  sentences: [],
-  missing: []
-}
+import { archiveOf, handOffOf, plainProcesses, testConfig } from "./TestRegistry.ts"
 
 /** More than one read of a pipe, and less than a pipe holds. */
 const outputBytes = 100_000

@@ -22,6 +22,17 @@ import { gzipSync } from "node:zlib"
 import { Agent, request } from "undici"
 import type { HostConfig } from "./HostConfig.ts"
 import { storeIdentity } from "./HostIdentity.ts"
+import type { Isolation } from "./Isolation.ts"
+
+/** A machine that has none of the mechanisms. */
+export const plainProcesses: Isolation = {
+  namespaces: false,
+  seccomp: undefined,
+  groups: undefined,
+  full: false,
+  sentences: ["no bubblewrap namespaces"],
+  missing: ["no bubblewrap namespaces"]
+}
 
 export const bubblewrapMissing = !existsSync("/usr/bin/bwrap")
 

@@ -7,9 +7,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { hostedRequest } from "./HostedRun.ts"
 import type { HostConfig } from "./HostConfig.ts"
-import { type Isolation, prepareIsolation } from "./Isolation.ts"
+import { prepareIsolation } from "./Isolation.ts"
 import { aHost, aWaitingSandbox, eventually, sandboxesOf } from "./TestHost.ts"
-import { handOffOf, push, sealedInput, testConfig } from "./TestRegistry.ts"
+import { handOffOf, plainProcesses, push, sealedInput, testConfig } from "./TestRegistry.ts"
 import { keepWarm } from "./WarmSandboxes.ts"
 
 const quietly = Effect.provide(Logger.layer([]))
@@ -105,16 +105,6 @@ describe("a host's start", () => {
     }).pipe(Effect.scoped)
   )
 })
-
-/** A machine that has none of the mechanisms. */
-const plainProcesses: Isolation = {
-  namespaces: false,
-  seccomp: undefined,
-  groups: undefined,
-  full: false,
-  sentences: [],
-  missing: []
-}
 
 /** Sandboxes on the test clock. */
 const sandboxes = (wanted: number) =>

@@ -10,10 +10,11 @@ import type { PreviousRelease } from "../Stage.ts"
 import { commandSignals, scriptSignals } from "./CodeSignals.ts"
 import { manifestSignals } from "./ManifestSignals.ts"
 import { nameSignals } from "./NameSignals.ts"
-import { namesOwnHost, proseSignals } from "./ProseSignals.ts"
+import { namesOwnHost } from "./ProseSignals.ts"
 import type { Kind, Signal } from "./Signal.ts"
 import type { Statement } from "./Statements.ts"
 import { readingOf } from "../judge/Trained.ts"
+import { weighedSignals } from "../judge/Weighed.ts"
 import { isAboutAttacks, isCodePath, isDataPath, statementsOf, visible } from "./Statements.ts"
 
 /** What the trained model says of a file's passages: the likest of them. */
@@ -38,7 +39,7 @@ const mannerSignals = (
 }
 
 /** The sum of the kinds from which on a version is held. */
-export const holdsFrom = 0.9
+export const holdsFrom = 0.7
 
 /** What a manifest says to people; its hosts, globs and names are judged as what they are. */
 const spokenOf = (manifest: string) =>
@@ -93,12 +94,12 @@ export const signalsOf = (pkg: ReleasePackage, previous?: PreviousRelease): Read
     ...texts.flatMap(({ path, text }) => {
       const plain = visible(text)
       if (path === manifestFile)
-        return proseSignals(path, statementsOf(path, spokenOf(plain)), granted).filter(
+        return weighedSignals(path, statementsOf(path, spokenOf(plain)), granted).filter(
           ({ kind }) => !declared.has(kind)
         )
       const statements = statementsOf(path, plain)
       return [
-        ...inText(path, [...proseSignals(path, statements, granted), ...mannerSignals(path, statements, granted)]),
+        ...inText(path, [...weighedSignals(path, statements, granted), ...mannerSignals(path, statements, granted)]),
         ...(isCodePath(path, plain) || /\.(?:json|ya?ml|html?|svg)$/iu.test(path)
           ? scriptSignals(path, plain, granted)
           : commandSignals(path, statements, manifest?.capabilities?.exec?.commands ?? []))

@@ -1,7 +1,7 @@
 /**
  * How the trained model reads a passage: the concepts in it, which of them are
  * denied and which stand near which, the signals it gives, and to a lesser
- * degree its words.
+ * degree its words, their pairs and their parts.
  */
 import { commandSignals } from "../evidence/CodeSignals.ts"
 import { proseSignals } from "../evidence/ProseSignals.ts"
@@ -11,12 +11,16 @@ import type { Statement } from "../evidence/Statements.ts"
 import { codeOf, tokensOf } from "../evidence/Tokens.ts"
 
 const conceptBuckets = 8192
-const wordBuckets = 4096
-export const buckets = conceptBuckets + wordBuckets
+const wordBuckets = 16_384
+const partBuckets = 16_384
+const firstPart = conceptBuckets + wordBuckets
+export const buckets = firstPart + partBuckets
 
-/** A word says less than a concept about a passage by somebody else. */
-const valueOfWord = 0.5
-export const valueOf = (bucket: number): number => (bucket < conceptBuckets ? 1 : valueOfWord)
+/** A word says less than a concept about a passage by somebody else, and a part of a word, of which there are many, less still. */
+const valueOfWord = 0.7
+const valueOfPart = 0.35
+export const valueOf = (bucket: number): number =>
+  bucket < conceptBuckets ? 1 : bucket < firstPart ? valueOfWord : valueOfPart
 
 /** The questions that the local judge is trained on, one regression each. */
 export const heads = [
@@ -53,10 +57,10 @@ const mix = (a: number, b: number, c: number): number => {
   return (h ^ (h >>> 13)) >>> 0
 }
 
-/** FNV-1a, 32 bits, of the first `length` characters. */
-const hash = (text: string, length = text.length): number => {
+/** FNV-1a, 32 bits, of the characters from `from` to `to`. */
+const hash = (text: string, from = 0, to = text.length): number => {
   let value = 0x811c9dc5
-  for (let i = 0; i < length && i < text.length; i++) {
+  for (let i = from; i < to; i++) {
     value ^= text.charCodeAt(i)
     value = Math.imul(value, 0x01000193)
   }
@@ -67,7 +71,8 @@ const notCode = codeOf("not")
 /** Added to the code of a concept that "never", "do not" and the like stand before. */
 const denied = 256
 const deniedWithin = 4
-const stem = 6
+const shortestPart = 3
+const longestPart = 5
 /** Concepts farther apart than so many others are not read together. */
 const reach = 8
 const near = 3
@@ -85,10 +90,14 @@ export const featuresOf = (passage: string): ReadonlyArray<number> => {
       codes.push(isDenied && code !== notCode ? code + denied : code)
       if (code === notCode) deniedUntil = at + deniedWithin
     }
-    const word = hash(token.word, stem)
+    const word = hash(token.word)
     found.add(conceptBuckets + (word % wordBuckets))
     if (lastWord !== 0) found.add(conceptBuckets + (mix(word, lastWord, 7) % wordBuckets))
     lastWord = word
+    const marked = `<${token.word}>`
+    for (let length = shortestPart; length <= longestPart; length++)
+      for (let from = 0; from + length <= marked.length; from++)
+        found.add(firstPart + (mix(hash(marked, from, from + length), length, 5) % partBuckets))
   })
   codes.forEach((one, i) => {
     found.add(mix(one, 0, 1) % conceptBuckets)

@@ -8,10 +8,10 @@
 import type { Threat } from "../rules/ruleset.ts"
 import { matchRules } from "../stages/S8Rules.ts"
 import { holdsFrom } from "../evidence/Evidence.ts"
-import { proseSignals } from "../evidence/ProseSignals.ts"
 import { headOfKind, heads, statementsIn, windowsOf } from "./Features.ts"
 import type { Head } from "./Features.ts"
 import { localMeasures, readingOf } from "./Trained.ts"
+import { weighedSignals } from "./Weighed.ts"
 
 export { localMeasures, localModelId } from "./Trained.ts"
 
@@ -56,7 +56,7 @@ const read = (text: string): ReadonlyArray<number> => {
     readingOf(window).probabilities.forEach((probability, head) => {
       highest[head] = Math.max(highest[head], probability)
     })
-  for (const { kind, weight } of proseSignals("", statementsIn(text), [])) {
+  for (const { kind, weight } of weighedSignals("", statementsIn(text), [])) {
     const head = headOfKind[kind]
     // Whether an address is granted is not for the text to say.
     if (head !== undefined && kind !== "send" && weight >= holdsFrom)

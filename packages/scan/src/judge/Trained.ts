@@ -62,11 +62,13 @@ const manner = load(weights.manner)
 export interface Reading {
   /** The probability of yes to each question, in the order of `heads`. */
   readonly probabilities: ReadonlyArray<number>
-  /** 0 to 0.6: how far the passage is like those of hostile packages. */
+  /** That the passage is of the hostile kind. */
+  readonly logit: number
+  /** 0 to 0.6: how far it is like those of hostile packages, where few honest ones are. */
   readonly manner: number
 }
 
-const silent: Reading = { probabilities: heads.map(() => 0), manner: 0 }
+const silent: Reading = { probabilities: heads.map(() => 0), logit: -Infinity, manner: 0 }
 
 /** S8 and the local judge read the same passages one after the other. */
 const known = new Map<string, Reading>()
@@ -78,9 +80,11 @@ export const readingOf = (passage: string): Reading => {
   // Words alone, without any concept, are no evidence.
   if (!tokensOf(passage).some(({ codes }) => codes.length > 0)) return silent
   const features = featuresOf(passage)
-  const above = logitOf(manner, features) - weights.manner.from
+  const logit = logitOf(manner, features)
+  const above = logit - weights.manner.from
   const reading = {
     probabilities: models.map((model) => sigmoid(logitOf(model, features))),
+    logit,
     manner: above < 0 ? 0 : Math.min(0.6, 0.3 + above / 10)
   }
   if (known.size >= maxKnown) known.clear()

@@ -1,12 +1,14 @@
 /**
  * Trains the local judge: `node packages/scan/src/judge/train.ts` reads
- * `corpus.json` and the packages of `tests/gate/tune`, writes `weights.json` and
- * prints what the held-out parts show. Same inputs, same bytes.
+ * `corpus.json`, `sentences/` and the packages of `tests/gate/tune`, writes
+ * `weights.json` and prints what the held-out parts show. Same inputs, same bytes.
  *
  * A line of the corpus is a sentence or a template: `{a|b}` stands for any of
- * its choices. Which sentence of a hostile package is the hostile one nobody
+ * its choices. A line of `sentences/` has the number of a question, a sentence
+ * of which the answer is yes, and one with many of the same words of which it is
+ * no; each file is by another author. Which sentence of a hostile package is the hostile one nobody
  * wrote down: it is the one that the model trained so far finds the likeliest.
- * Measured by five folds: whole templates and whole packages are held out.
+ * Measured by five folds: whole templates, authors and packages are held out.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -58,6 +60,24 @@ const written: ReadonlyArray<Sentence> = ([...heads, "benign"] as const).flatMap
   )
 )
 
+const authors = new URL("./sentences/", import.meta.url)
+const headNumbered = (question: string) => heads.find((head) => head.startsWith(`${question}_`))
+const paired: ReadonlyArray<Sentence> = readdirSync(fileURLToPath(authors))
+  .toSorted()
+  .flatMap((name, fold) =>
+    readFileSync(new URL(name, authors), "utf8")
+      .trimEnd()
+      .split("\n")
+      .flatMap((line): ReadonlyArray<Sentence> => {
+        const [question, hostile, honest] = line.split("\t")
+        const label = headNumbered(question)
+        return [
+          ...(label === undefined ? [] : [{ label, fold, features: featuresOf(hostile) }]),
+          { label: "benign", fold, features: featuresOf(honest) }
+        ]
+      })
+  )
+
 interface Package {
   readonly name: string
   readonly fold: number
@@ -104,7 +124,7 @@ const ofHostile = hostile.flatMap(({ fold, name, sentences }) =>
     return [...new Set(labels)].map((label): Sentence => ({ features, fold, name, label, isFromSignals: true }))
   })
 )
-const sentences = [...written, ...ofHonest, ...ofHostile]
+const sentences = [...written, ...paired, ...ofHonest, ...ofHostile]
 
 /** Weights are kept in a byte each. */
 const quantized = ({ bias, weights }: Model) => {
@@ -140,8 +160,8 @@ const trainHead = (head: Head): Weights["heads"][Head] => {
     }
   }
   const logits = negatives.flatMap(([logit, name]) => (name === undefined ? [] : [logit])).toSorted((a, b) => b - a)
-  // One honest sentence in some thousand may lie above: the model that ships has seen it.
-  const shift = Math.max(0, logits[Math.floor(logits.length / 4_000)] - thresholdLogit + 0.01)
+  // One honest sentence of a package in two thousand may lie above: the model that ships has seen it.
+  const shift = logits[Math.floor(logits.length / 2_000)] - thresholdLogit + 0.01
   const reaches = (logit: number) => logit - shift >= thresholdLogit
   for (const [logit, name] of negatives) if (name !== undefined && reaches(logit)) held.add(name)
   const share = (of: ReadonlyArray<number>) => Number((of.filter(reaches).length / of.length).toFixed(4))
@@ -163,7 +183,7 @@ const honestSaid = new Set(honest.flatMap((one) => one.sentences.map(({ said }) 
 /** Hostile or not, whichever way. */
 const fitManner = (isSeen: (of: { readonly fold: number }) => boolean): Model => {
   const known: ReadonlyArray<Example> = [
-    ...written
+    ...[...written, ...paired]
       .filter(isSeen)
       .map(({ features, label }) => ({ features, isPositive: label !== "benign", importance: 1 })),
     ...ofHonest.filter(isSeen).map(({ features }) => ({ features, isPositive: false, importance: 1 }))
