@@ -60,7 +60,6 @@ layer(layerTestRegistry(() => ({})))("who calls", (it) => {
           { authorization: "Bearer" },
           { authorization: "Basic YTpi" },
           { authorization: "Enrolment abc" },
-          { cookie: "session=nothing" },
           { ...ada.headers, authorization: `Bearer ${lastOther}` }
         ]) {
           for (const path of ["/probe/account", "/probe/anyone"]) {
@@ -72,6 +71,17 @@ layer(layerTestRegistry(() => ({})))("who calls", (it) => {
           }
         }
       })
+  )
+
+  it.effect("is nobody with the cookie of an ended session, and is told so where an account is needed", () =>
+    Effect.gen(function* () {
+      const headers = { cookie: "session=nothing" }
+      assert.strictEqual((yield* send("/probe/anyone", { headers })).body, "nobody")
+      for (const method of ["GET", "POST"]) {
+        const refused = yield* send("/probe/account", { method, headers })
+        assert.deepInclude(refused.body, { status: 401, detail: "The session has ended" })
+      }
+    })
   )
 
   it.effect("[AUTH-006] a change by cookie needs the session's CSRF header; a read and a token do not", () =>

@@ -53,7 +53,12 @@ const make = Effect.gen(function* () {
     yield* take((yield* CurrentRequest)?.ip ?? "unknown", buckets)
   })
 
-  /** The caller, or null when no credential was sent. A credential that is no good is never as good as none. */
+  const sessionEnded = new Unauthorized({ detail: "The session has ended" })
+
+  /**
+   * The caller, or null when no credential was sent. A credential that is no good is never as good as none, but for
+   * the cookie of an ended session: a browser sends it by itself, and whoever reads what is public need not know.
+   */
   const identify = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     const { authorization } = request.headers
     const cookie = request.cookies[cookies.session]
@@ -65,8 +70,7 @@ const make = Effect.gen(function* () {
         ? yield* new Unauthorized({ detail: "The token is not valid" })
         : { account: found, csrfToken: null }
     }
-    const found = yield* credentials.ofSession(cookie)
-    return found ?? (yield* new Unauthorized({ detail: "The session has ended" }))
+    return yield* credentials.ofSession(cookie)
   })
 
   const decide = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
@@ -84,7 +88,8 @@ const make = Effect.gen(function* () {
       return yield* new Forbidden({ detail: "X-CSRF-Token is missing or wrong" })
     }
     const refused = refusal(rule, caller?.account ?? null, request.method)
-    if (refused !== null) return yield* refused
+    if (refused !== null)
+      return yield* caller === null && request.cookies[cookies.session] !== undefined ? sessionEnded : refused
     return caller?.account ?? null
   })
 
