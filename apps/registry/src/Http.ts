@@ -17,10 +17,9 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { ByteSize, Context, Effect, FileSystem, Layer, Logger, Path, Scope } from "effect"
 import { HttpIncomingMessage, HttpPlatform, HttpRouter, HttpServer, HttpStaticServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { createServer } from "node:http"
-import type { IncomingMessage, ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
 import { MetaHttp } from "./MetaHttp.ts"
+import { newServer } from "./NodeServer.ts"
 import { operations } from "./Operations.ts"
 
 const CoreHandlers = Layer.mergeAll(
@@ -63,33 +62,6 @@ const Pages = HttpStaticServer.layer({
   cacheControl: "no-cache"
 })
 
-/** Node's own parser refuses some requests before any route sees them: they get a problem too. */
-const newServer = () => {
-  const server = createServer({ requestTimeout: 300_000, headersTimeout: 20_000, maxHeaderSize: 16_384 })
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable || error.code === "ECONNRESET") return
-    const status = error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request"
-    const body = JSON.stringify({
-      type: "/problems/bad-request",
-      title: "The request cannot be read",
-      status: Number(status.slice(0, 3))
-    })
-    socket.end(
-      `HTTP/1.1 ${status}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
-    )
-  })
-  // Routes are there a moment after the server listens; until then an answer is better than none.
-  const starting = (_request: IncomingMessage, response: ServerResponse) => {
-    const body = JSON.stringify({ type: "/problems/unavailable", title: "Not available now", status: 503 })
-    response.writeHead(503, { "content-type": "application/problem+json", "retry-after": "1" }).end(body)
-  }
-  server.on("request", starting)
-  server.on("newListener", (event) => {
-    if (event === "request") server.off("request", starting)
-  })
-  return server
-}
-
 type RequestServices =
   | HttpServer.HttpServer
   | HttpPlatform.HttpPlatform
@@ -129,7 +101,7 @@ export const HttpLive = Layer.unwrap(
     return HttpServer.withLogAddress(serve).pipe(
       Layer.provide(answered(Layer.mergeAll(routes, GitTransports, AdmissionCallbacks, Pages))),
       Layer.provide(HttpRouter.layer),
-      Layer.provide(NodeHttpServer.layer(newServer, { port: settings.port, host: settings["service.listen"] })),
+      Layer.provide(NodeHttpServer.layer(() => newServer(), { port: settings.port, host: settings["service.listen"] })),
       Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.mebibytes(1)))
     )
   })
