@@ -163,6 +163,12 @@ describe("grants on an agent", () => {
       { kind: "person", handle: "mia", level: "read" },
       { kind: "team", org: "acme", team: "planners", level: "manage" }
     ])
+    expect(await stack.call(mia, "GET", `${agent}/grants?limit=1&offset=1`)).toEqual({
+      items: [{ kind: "team", org: "acme", team: "planners", level: "manage" }],
+      total: 2,
+      offset: 1,
+      limit: 1
+    })
     await stack.call(ada, "DELETE", `${agent}/grants/people/mia`)
     // Whoever leaves the organization is out of its teams, also after coming back.
     await stack.call(ada, "DELETE", "/api/v1/orgs/acme/members/mia")

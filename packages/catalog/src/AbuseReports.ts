@@ -1,5 +1,6 @@
 /** Reports of abuse. The owner of what is reported never learns who reported it: no entry of its audit log says so. */
-import { Audit, Database, newId, Settings } from "@quickagents/platform"
+import { Audit, Database, newId, pageOf, Settings } from "@quickagents/platform"
+import type { Page } from "@quickagents/platform"
 import { AbuseReportOpen, AbuseReportResolved, AbuseReportsPerDay, invalidField, NotFound } from "@quickagents/schema"
 import type {
   AbuseReport,
@@ -13,8 +14,6 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
 import { AgentsSql } from "./AgentsSql.ts"
-import { pageOf } from "./Page.ts"
-import type { Page } from "./Page.ts"
 
 interface Row {
   readonly id: string

@@ -1,6 +1,7 @@
 /** Security advisories: drafted by staff or by who manages the agent, published and withdrawn by staff. */
 import { Orgs } from "@quickagents/orgs"
-import { Audit, Database } from "@quickagents/platform"
+import { Audit, Database, pageOf } from "@quickagents/platform"
+import type { Page } from "@quickagents/platform"
 import { AdvisoryState, Forbidden, inRange, invalidField, NotFound } from "@quickagents/schema"
 import type {
   Account,
@@ -17,8 +18,6 @@ import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
 import { readerOf } from "./AgentsPolicy.ts"
 import { AgentsSql } from "./AgentsSql.ts"
-import { pageOf } from "./Page.ts"
-import type { Page } from "./Page.ts"
 
 interface Row {
   readonly id: string

@@ -1,6 +1,7 @@
 /** Agents: names in a namespace, public or private. Spec: Other records; Registry core routes; Errors, registry core. */
 import { holdOf, lacking, Orgs } from "@quickagents/orgs"
-import { Audit, Database, newId, Settings } from "@quickagents/platform"
+import { Audit, Database, newId, pageOf, Settings } from "@quickagents/platform"
+import type { Page } from "@quickagents/platform"
 import {
   AgentInUse,
   AgentNotRetired,
@@ -37,8 +38,6 @@ import { removeRemains } from "./AgentRemains.ts"
 import { canKnow, canManage, canRead, isUnsettled, readerOf, standingOf } from "./AgentsPolicy.ts"
 import type { AgentRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
-import { pageOf } from "./Page.ts"
-import type { Page } from "./Page.ts"
 
 /** A public agent's name stays known when it goes; of a private one only its readers learn it. */
 const sourceOf = (row: AgentRow): Agent["forkedFrom"] => {

@@ -109,8 +109,7 @@ const GrantsHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const grants = yield* Grants
     return handlers.handleAll({
-      list: ({ params: { name, ns } }) =>
-        asActor((actor) => Effect.map(grants.list(actor, ns, name), (items) => ({ items }))),
+      list: ({ params: { name, ns }, query }) => asActor((actor) => grants.list(actor, ns, name, query)),
       putPerson: ({ params: { handle, name, ns }, payload }) =>
         asActor((actor) => grants.putPerson(actor, ns, name, handle, payload.level)),
       removePerson: ({ params: { handle, name, ns } }) =>

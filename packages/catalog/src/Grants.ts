@@ -4,7 +4,8 @@
  * Authentication, other rules 6 and 7.
  */
 import { Accounts } from "@quickagents/identity"
-import { Audit, Database } from "@quickagents/platform"
+import { Audit, Database, pageOf } from "@quickagents/platform"
+import type { AskedPage, Page } from "@quickagents/platform"
 import { NotFound } from "@quickagents/schema"
 import type { Account, AgentGrant, GrantLevel, OrgDecommissioning, PersonGrant, TeamGrant } from "@quickagents/schema"
 import { Context, Effect, Layer } from "effect"
@@ -17,6 +18,7 @@ interface Row {
   readonly kind: "person" | "team"
   readonly name: string
   readonly level: GrantLevel
+  readonly total: number
 }
 
 export class Grants extends Context.Service<
@@ -26,8 +28,9 @@ export class Grants extends Context.Service<
     readonly list: (
       actor: Account,
       namespace: string,
-      name: string
-    ) => Effect.Effect<ReadonlyArray<AgentGrant>, NotFound>
+      name: string,
+      asked: AskedPage
+    ) => Effect.Effect<Page<AgentGrant>, NotFound>
     readonly putPerson: (
       actor: Account,
       namespace: string,
@@ -83,18 +86,22 @@ export class Grants extends Context.Service<
       })
 
       return Grants.of({
-        list: Effect.fn("Grants.list")(function* (actor, namespace, name) {
+        list: Effect.fn("Grants.list")(function* (actor, namespace, name, asked) {
           const { agent, org } = yield* agents.managed(actor, namespace, name)
-          const rows = yield* Effect.orDie(sql<Row>`
-            SELECT 'person' AS kind, p.handle AS name, g.level FROM agent_grants g JOIN accounts p ON p.id = g.account_id WHERE g.agent_id = ${agent.id}
-            UNION ALL
-            SELECT 'team', t.name, g.level FROM agent_team_grants g JOIN teams t ON t.id = g.team_id WHERE g.agent_id = ${agent.id}
-            ORDER BY kind, name`)
-          return rows.map((row) =>
+          const { page, rows } = yield* pageOf(asked, { max: 100, standard: 50 }, (offset, limit) =>
+            Effect.orDie(sql<Row>`
+              SELECT kind, name, level, count(*) OVER ()::integer AS total FROM (
+                SELECT 'person' AS kind, p.handle AS name, g.level FROM agent_grants g JOIN accounts p ON p.id = g.account_id WHERE g.agent_id = ${agent.id}
+                UNION ALL
+                SELECT 'team', t.name, g.level FROM agent_team_grants g JOIN teams t ON t.id = g.team_id WHERE g.agent_id = ${agent.id}
+              ) grants ORDER BY kind, name LIMIT ${limit} OFFSET ${offset}`)
+          )
+          const items = rows.map((row) =>
             row.kind === "person"
               ? { kind: row.kind, handle: row.name, level: row.level }
               : { kind: row.kind, org: org ?? namespace, team: row.name, level: row.level }
           )
+          return { items, ...page }
         }),
         putPerson: Effect.fn("Grants.putPerson")(function* (actor, namespace, name, handle, level) {
           const seen = yield* agents.changeable(actor, namespace, name)

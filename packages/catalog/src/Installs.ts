@@ -2,7 +2,8 @@
  * What an account has installed: a version with the consent it was given, and
  * stars. Spec: Other records, Account install; Errors, registry core.
  */
-import { Audit, Database } from "@quickagents/platform"
+import { Audit, Database, pageOf } from "@quickagents/platform"
+import type { Page } from "@quickagents/platform"
 import {
   Blocked,
   capabilityList,
@@ -17,8 +18,6 @@ import { SqlClient } from "effect/sql"
 import { Agents } from "./Agents.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import type { PublishedAdvisory } from "./AgentsSql.ts"
-import { pageOf } from "./Page.ts"
-import type { Page } from "./Page.ts"
 import { versionMeant } from "./VersionRanges.ts"
 import { warningsOf } from "./Versions.ts"
 

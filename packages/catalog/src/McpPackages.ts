@@ -1,12 +1,12 @@
 /** What is known of the packages that agents' MCP servers start from. Spec: Registry core routes. */
+import { pageOf } from "@quickagents/platform"
+import type { Page } from "@quickagents/platform"
 import { NotFound } from "@quickagents/schema"
 import type { Account, DependencyAlert, McpPackageScan } from "@quickagents/schema"
 import { Context, Effect, Layer } from "effect"
 import { readerOf } from "./AgentsPolicy.ts"
 import type { AlertRow, McpPackage } from "./McpPackagesSql.ts"
 import { McpPackagesSql } from "./McpPackagesSql.ts"
-import { pageOf } from "./Page.ts"
-import type { Page } from "./Page.ts"
 
 const alertRecord = (row: AlertRow): DependencyAlert => ({
   id: row.id,

@@ -4,7 +4,8 @@
  * grave two of them. Spec: AUTH-014; States and transitions, Other states.
  */
 import { Orgs } from "@quickagents/orgs"
-import { Audit, Database, ObjectStore, Settings } from "@quickagents/platform"
+import { Audit, Database, ObjectStore, pageOf, Settings } from "@quickagents/platform"
+import type { Page } from "@quickagents/platform"
 import {
   AlreadyDisputed,
   Forbidden,
@@ -28,8 +29,6 @@ import { Agents } from "./Agents.ts"
 import { canPublish } from "./AgentsPolicy.ts"
 import type { VersionRow } from "./AgentsSql.ts"
 import { AgentsSql } from "./AgentsSql.ts"
-import { pageOf } from "./Page.ts"
-import type { Page } from "./Page.ts"
 import { needsSecondApproval, reviewerRefusal } from "./ReviewsPolicy.ts"
 import type { HeldRow, ReviewRow } from "./ReviewsSql.ts"
 import { ReviewsSql } from "./ReviewsSql.ts"

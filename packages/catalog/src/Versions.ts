@@ -4,7 +4,8 @@
  * transitions, Other states; Versioning 6.
  */
 import { Orgs } from "@quickagents/orgs"
-import { Audit, Database, newId, Notifications, ObjectStore, Settings } from "@quickagents/platform"
+import { Audit, Database, newId, Notifications, ObjectStore, pageOf, Settings } from "@quickagents/platform"
+import type { Page } from "@quickagents/platform"
 import {
   AgentRetired,
   Blocked,
@@ -43,8 +44,6 @@ import type { StageEvent, StandingRow, VersionRow } from "./AgentsSql.ts"
 import { affecting, AgentsSql } from "./AgentsSql.ts"
 import { readArchiveHead } from "./ArchiveHead.ts"
 import { hotArchives } from "./HotArchives.ts"
-import { pageOf } from "./Page.ts"
-import type { Page } from "./Page.ts"
 import { ScanStarter } from "./ScanStarter.ts"
 import type { SubmissionRefused } from "./SubmissionAdmission.ts"
 import { SubmissionAdmission, submissionId } from "./SubmissionAdmission.ts"

@@ -339,6 +339,22 @@ layer(Live)("an organization", (it) => {
         (yield* call(member, "GET", "/crew/teams")).body.items.map(({ name }: { name: string }) => name),
         ["aside", "kernel"]
       )
+      for (const [path, first, second] of [
+        ["/crew/teams", { name: "aside" }, { name: "kernel" }],
+        ["/crew/members", { handle: "crew-member" }, { handle: "crew-owner" }]
+      ] as const) {
+        const pages = yield* Effect.forEach([0, 1, 9], (offset) =>
+          Effect.map(call(member, "GET", `${path}?limit=1&offset=${offset}`), ({ body }) => body)
+        )
+        assert.deepInclude(pages[0].items[0], first)
+        assert.deepInclude(pages[1].items[0], second)
+        assert.deepStrictEqual(pages[2], { items: [], total: 2, offset: 9, limit: 1 })
+      }
+      assert.deepInclude((yield* call(member, "GET", "/crew/teams/kernel/members?limit=0&offset=1")).body, {
+        items: [],
+        total: 1,
+        limit: 50
+      })
 
       for (const [method, path, body] of [
         ["POST", "/crew/teams", { name: "own" }],

@@ -4,7 +4,8 @@
  * rules 6; Errors, registry core.
  */
 import { Accounts, isReservedHandle } from "@quickagents/identity"
-import { Audit, Database, newId, Settings } from "@quickagents/platform"
+import { Audit, Database, newId, pageOf, Settings } from "@quickagents/platform"
+import type { AskedPage, Page } from "@quickagents/platform"
 import {
   AlreadyAMember,
   Forbidden,
@@ -116,7 +117,7 @@ export class Orgs extends Context.Service<
       org: string,
       change: { readonly displayName: string }
     ) => Effect.Effect<OrgRow, NotFound | Forbidden | OrgDecommissioning>
-    readonly members: (orgId: string) => Effect.Effect<ReadonlyArray<Member>>
+    readonly members: (orgId: string, asked: AskedPage) => Effect.Effect<Page<Member>>
     /** Adds a member or changes a role. `NotFound`: no such account. */
     readonly putMember: (
       actor: Account,
@@ -323,13 +324,15 @@ export class Orgs extends Context.Service<
           sql.withTransaction,
           Effect.catchTag("SqlError", Effect.die)
         ),
-        members: (orgId) =>
-          sql<MemberRow>`
-            SELECT a.handle, a.display_name, m.role, m.since FROM members m JOIN accounts a ON a.id = m.account_id
-            WHERE m.org_id = ${orgId} AND m.active ORDER BY a.handle`.pipe(
-            Effect.map((rows) => rows.map(toMember)),
-            Effect.orDie
-          ),
+        members: Effect.fnUntraced(function* (orgId, asked) {
+          const { page, rows } = yield* pageOf(asked, { max: 100, standard: 50 }, (offset, limit) =>
+            Effect.orDie(sql<MemberRow & { readonly total: number }>`
+              SELECT a.handle, a.display_name, m.role, m.since, count(*) OVER ()::integer AS total
+              FROM members m JOIN accounts a ON a.id = m.account_id
+              WHERE m.org_id = ${orgId} AND m.active ORDER BY a.handle LIMIT ${limit} OFFSET ${offset}`)
+          )
+          return { items: rows.map(toMember), ...page }
+        }),
         putMember: Effect.fn("Orgs.putMember")(
           function* (actor, handle, member, role) {
             const { from, org, target } = yield* changeMember(actor, handle, member, role)

@@ -37,11 +37,7 @@ export const OrgsHttp = HttpApiBuilder.group(
       cancelDecommission: ({ params }) => changed((actor) => life.cancelDecommission(actor, params.org)),
       suspend: ({ params, payload }) => changed((actor) => life.suspend(actor, params.org, payload.reason)),
       reinstate: ({ params, payload }) => changed((actor) => life.reinstate(actor, params.org, payload.reason)),
-      members: ({ params }) =>
-        Effect.gen(function* () {
-          const { org } = yield* readable(params.org)
-          return { items: yield* orgs.members(org.id) }
-        }),
+      members: ({ params, query }) => Effect.flatMap(readable(params.org), ({ org }) => orgs.members(org.id, query)),
       putMember: ({ params, payload }) =>
         Effect.flatMap(Actor, (actor) => orgs.putMember(actor, params.org, params.handle, payload.role)),
       removeMember: ({ params }) =>

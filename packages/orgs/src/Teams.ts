@@ -3,7 +3,8 @@
  * granted to all of them at once. Who is in one is read from the database each
  * time. Spec: Scopes (org:admin); Authentication, other rules 6.
  */
-import { Audit, Database, newId } from "@quickagents/platform"
+import { Audit, Database, newId, pageOf } from "@quickagents/platform"
+import type { AskedPage, Page } from "@quickagents/platform"
 import { NameTaken, NotFound } from "@quickagents/schema"
 import type {
   Account,
@@ -41,9 +42,9 @@ export class Teams extends Context.Service<
   Teams,
   {
     /** By name. The caller may read the organization. */
-    readonly list: (orgId: string) => Effect.Effect<ReadonlyArray<Team>>
+    readonly list: (orgId: string, asked: AskedPage) => Effect.Effect<Page<Team>>
     readonly byName: (orgId: string, team: string) => Effect.Effect<Team, NotFound>
-    readonly members: (teamId: string) => Effect.Effect<ReadonlyArray<TeamMember>>
+    readonly members: (teamId: string, asked: AskedPage) => Effect.Effect<Page<TeamMember>>
     readonly create: (
       actor: Account,
       org: string,
@@ -78,12 +79,10 @@ export class Teams extends Context.Service<
         t.id, o.handle AS org, t.name, t.description, t.created_at,
         (SELECT count(*)::integer FROM team_members m WHERE m.team_id = t.id) AS members`)
 
-      const list = (orgId: string, name: string | null) =>
-        Effect.orDie(sql<TeamRow>`
-          SELECT ${columns} FROM teams t JOIN organizations o ON o.id = t.org_id
-          WHERE t.org_id = ${orgId} AND (${name}::text IS NULL OR t.name = ${name}) ORDER BY t.name`)
+      const limits = { max: 100, standard: 50 }
       const byName = Effect.fnUntraced(function* (orgId: string, name: string) {
-        const [row] = yield* list(orgId, name)
+        const [row] = yield* Effect.orDie(sql<TeamRow>`
+          SELECT ${columns} FROM teams t JOIN organizations o ON o.id = t.org_id WHERE t.org_id = ${orgId} AND t.name = ${name}`)
         return row === undefined ? yield* new NotFound({}) : toTeam(row)
       })
 
@@ -116,15 +115,24 @@ export class Teams extends Context.Service<
       )
 
       return Teams.of({
-        list: (orgId) => Effect.map(list(orgId, null), (rows) => rows.map(toTeam)),
+        list: Effect.fnUntraced(function* (orgId, asked) {
+          const { page, rows } = yield* pageOf(asked, limits, (offset, limit) =>
+            Effect.orDie(sql<TeamRow & { readonly total: number }>`
+              SELECT ${columns}, count(*) OVER ()::integer AS total FROM teams t JOIN organizations o ON o.id = t.org_id
+              WHERE t.org_id = ${orgId} ORDER BY t.name LIMIT ${limit} OFFSET ${offset}`)
+          )
+          return { items: rows.map(toTeam), ...page }
+        }),
         byName,
-        members: (teamId) =>
-          Effect.map(
-            Effect.orDie(sql<TeamMemberRow>`
-              SELECT a.handle, a.display_name, t.since FROM team_members t JOIN accounts a ON a.id = t.account_id
-              WHERE t.team_id = ${teamId} ORDER BY a.handle`),
-            (rows) => rows.map(toMember)
-          ),
+        members: Effect.fnUntraced(function* (teamId, asked) {
+          const { page, rows } = yield* pageOf(asked, limits, (offset, limit) =>
+            Effect.orDie(sql<TeamMemberRow & { readonly total: number }>`
+              SELECT a.handle, a.display_name, t.since, count(*) OVER ()::integer AS total
+              FROM team_members t JOIN accounts a ON a.id = t.account_id
+              WHERE t.team_id = ${teamId} ORDER BY a.handle LIMIT ${limit} OFFSET ${offset}`)
+          )
+          return { items: rows.map(toMember), ...page }
+        }),
         create: Effect.fn("Teams.create")(function* (actor, handle, { description = "", name }) {
           const id = yield* newId("team")
           const createdAt = yield* now

@@ -23,15 +23,13 @@ export const TeamsHttp = HttpApiBuilder.group(
       Effect.flatMap(readable(params.org), (orgId) => teams.byName(orgId, params.team))
 
     return handlers.handleAll({
-      list: ({ params }) =>
-        Effect.flatMap(readable(params.org), (orgId) => Effect.map(teams.list(orgId), (items) => ({ items }))),
+      list: ({ params, query }) => Effect.flatMap(readable(params.org), (orgId) => teams.list(orgId, query)),
       create: ({ params, payload }) => Effect.flatMap(Actor, (actor) => teams.create(actor, params.org, payload)),
       get: readTeam,
       patch: ({ params, payload }) =>
         Effect.flatMap(Actor, (actor) => teams.patch(actor, params.org, params.team, payload)),
       remove: ({ params }) => Effect.flatMap(Actor, (actor) => teams.remove(actor, params.org, params.team)),
-      members: (request) =>
-        Effect.flatMap(readTeam(request), ({ id }) => Effect.map(teams.members(id), (items) => ({ items }))),
+      members: (request) => Effect.flatMap(readTeam(request), ({ id }) => teams.members(id, request.query)),
       putMember: ({ params }) =>
         Effect.flatMap(Actor, (actor) => teams.putMember(actor, params.org, params.team, params.handle)),
       removeMember: ({ params }) =>

@@ -20,6 +20,8 @@ export { ObjectCorrupt, ObjectNotFound, ObjectStore, ObjectStoreError, ObjectToo
 export type { ReadableObject, StoredObject } from "./ObjectStore.ts"
 export * from "./OutboundGuard.ts"
 export * from "./RateLimits.ts"
+export { pageOf } from "./Page.ts"
+export type { AskedPage, Page } from "./Page.ts"
 export * as S3ObjectStore from "./S3ObjectStore.ts"
 export * as Sealing from "./Sealing.ts"
 export * as Settings from "./Settings.ts"

@@ -2,7 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated } from "../Callers.ts"
-import { AbuseReportId, AgentName, clampedLimit, Handle, Offset, Timestamp, Version } from "../Ids.ts"
+import { AbuseReportId, AgentName, Handle, Timestamp, Version } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import { AbuseReportOpen, AbuseReportResolved, AbuseReportsPerDay, NotFound } from "../Problems.ts"
 import { access } from "../Scopes.ts"
 
@@ -60,13 +61,11 @@ export const AbuseReportQuery = Schema.Struct({
   state: Schema.optionalKey(state),
   category: Schema.optionalKey(category),
   namespace: Schema.optionalKey(Handle),
-  offset: Schema.optionalKey(Offset),
-  limit: Schema.optionalKey(clampedLimit(100, 50))
+  ...pageQuery(100, 50)
 })
 export type AbuseReportQuery = typeof AbuseReportQuery.Type
 
 const params = { id: AbuseReportId }
-const page = { total: Schema.Int, offset: Schema.Int, limit: Schema.Int }
 
 export class AbuseReportsGroup extends HttpApiGroup.make("abuseReports")
   .add(
@@ -79,8 +78,8 @@ export class AbuseReportsGroup extends HttpApiGroup.make("abuseReports")
       .annotateMerge(access.account("user:profile"))
       .annotate(OpenApi.Summary, "Report an agent or a version of it to the platform's staff"),
     HttpApiEndpoint.get("mine", "/api/v1/user/abuse-reports", {
-      query: { offset: Schema.optionalKey(Offset), limit: Schema.optionalKey(clampedLimit(100, 50)) },
-      success: Schema.Struct({ items: Schema.Array(AbuseReport), ...page }).annotate({
+      query: pageQuery(100, 50),
+      success: Paged(AbuseReport).annotate({
         identifier: "AbuseReportList"
       })
     })
@@ -88,7 +87,7 @@ export class AbuseReportsGroup extends HttpApiGroup.make("abuseReports")
       .annotate(OpenApi.Summary, "The caller's reports with their state, newest first"),
     HttpApiEndpoint.get("list", "/api/v1/platform/abuse-reports", {
       query: AbuseReportQuery.fields,
-      success: Schema.Struct({ items: Schema.Array(StaffAbuseReport), ...page }).annotate({
+      success: Paged(StaffAbuseReport).annotate({
         identifier: "StaffAbuseReportList"
       })
     })

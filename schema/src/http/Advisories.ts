@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AdvisoryId, VersionRange } from "../Advisory.ts"
 import { Authenticated, Identified } from "../Callers.ts"
-import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version } from "../Ids.ts"
+import { AgentName, Handle, Timestamp, Version } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import { AdvisoryState, Forbidden, NotFound, OrgDecommissioning } from "../Problems.ts"
 import { Severity } from "../ScanReport.ts"
 import { access } from "../Scopes.ts"
@@ -64,8 +65,7 @@ export const AdvisoryQuery = Schema.Struct({
   name: Schema.optionalKey(AgentName),
   severity: Schema.optionalKey(Severity),
   state: Schema.optionalKey(state),
-  offset: Schema.optionalKey(Offset),
-  limit: Schema.optionalKey(clampedLimit(100, 20))
+  ...pageQuery(100, 20)
 })
 export type AdvisoryQuery = typeof AdvisoryQuery.Type
 
@@ -75,12 +75,7 @@ export class AdvisoriesGroup extends HttpApiGroup.make("advisories")
   .add(
     HttpApiEndpoint.get("list", "/api/v1/advisories", {
       query: AdvisoryQuery.fields,
-      success: Schema.Struct({
-        items: Schema.Array(Advisory),
-        total: Schema.Int,
-        offset: Schema.Int,
-        limit: Schema.Int
-      }).annotate({ identifier: "AdvisoryList" })
+      success: Paged(Advisory).annotate({ identifier: "AdvisoryList" })
     })
       .middleware(Identified)
       .annotateMerge(access.anyone("agent:read"))

@@ -8,17 +8,16 @@ import {
   AgentId,
   AgentName,
   AgentPath,
-  clampedLimit,
   Digest,
   Handle,
   IdempotencyKey,
-  Offset,
   ReleaseRef,
   Timestamp,
   Version,
   VersionId,
   VersionOrRange
 } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import { Capabilities, Manifest, Mode } from "../Manifest.ts"
 import {
   AdmissionUnavailable,
@@ -235,15 +234,9 @@ export class AgentReadsGroup extends HttpApiGroup.make("agentReads")
         forkOf: Schema.optionalKey(
           AgentPath.pipe(Schema.annotate({ description: "Only forks of this agent that are ready, as ns/name" }))
         ),
-        offset: Schema.optionalKey(Offset),
-        limit: Schema.optionalKey(clampedLimit(100, 20))
+        ...pageQuery(100, 20)
       },
-      success: Schema.Struct({
-        items: Schema.Array(Agent),
-        total: Schema.Int,
-        offset: Schema.Int,
-        limit: Schema.Int
-      }).annotate({
+      success: Paged(Agent).annotate({
         identifier: "AgentList"
       })
     }).annotate(OpenApi.Summary, "List the agents the caller may read"),
@@ -258,13 +251,8 @@ export class AgentReadsGroup extends HttpApiGroup.make("agentReads")
     }).annotate(OpenApi.Summary, "Installs and stars of an agent"),
     HttpApiEndpoint.get("listVersions", "/:ns/:name/versions", {
       params: agentParams,
-      query: { offset: Schema.optionalKey(Offset), limit: Schema.optionalKey(clampedLimit(100, 20)) },
-      success: Schema.Struct({
-        items: Schema.Array(AgentVersion),
-        total: Schema.Int,
-        offset: Schema.Int,
-        limit: Schema.Int
-      }).annotate({ identifier: "AgentVersionList" }),
+      query: pageQuery(100, 20),
+      success: Paged(AgentVersion).annotate({ identifier: "AgentVersionList" }),
       error: NotFound
     }).annotate(OpenApi.Summary, "List versions, newest first"),
     HttpApiEndpoint.get("getVersion", "/:ns/:name/versions/:version", {

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated } from "../Callers.ts"
 import { AgentName, Handle, TeamName } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import { NotFound, OrgDecommissioning } from "../Problems.ts"
 import { access } from "../Scopes.ts"
 
@@ -41,9 +42,10 @@ export class GrantsGroup extends HttpApiGroup.make("grants")
   .add(
     HttpApiEndpoint.get("list", "/:ns/:name/grants", {
       params: agent,
-      success: Schema.Struct({ items: Schema.Array(AgentGrant) }).annotate({ identifier: "AgentGrantList" }),
+      query: pageQuery(100, 50),
+      success: Paged(AgentGrant).annotate({ identifier: "AgentGrantList" }),
       error: NotFound
-    }).annotate(OpenApi.Summary, "List the grants on an agent, people first"),
+    }).annotate(OpenApi.Summary, "List the grants on an agent, people by handle, then teams by name"),
     HttpApiEndpoint.put("putPerson", "/:ns/:name/grants/people/:handle", {
       params: { ...agent, handle: Handle },
       payload: PutGrant,

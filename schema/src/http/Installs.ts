@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AdvisoryNote } from "../Advisory.ts"
 import { Authenticated } from "../Callers.ts"
-import { AgentName, AgentPath, clampedLimit, Handle, Offset, Timestamp, Version, VersionOrRange } from "../Ids.ts"
+import { AgentName, AgentPath, Handle, Timestamp, Version, VersionOrRange } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import { Capabilities } from "../Manifest.ts"
 import { Blocked, InstallConsentRequired, NotFound, VersionNotPublished, VersionQuarantined } from "../Problems.ts"
 import { Severity } from "../ScanReport.ts"
@@ -68,13 +69,8 @@ const params = { ns: Handle, name: AgentName }
 export class InstallsGroup extends HttpApiGroup.make("installs")
   .add(
     HttpApiEndpoint.get("list", "/installs", {
-      query: { offset: Schema.optionalKey(Offset), limit: Schema.optionalKey(clampedLimit(100, 50)) },
-      success: Schema.Struct({
-        items: Schema.Array(Install),
-        total: Schema.Int,
-        offset: Schema.Int,
-        limit: Schema.Int
-      }).annotate({ identifier: "InstallList" })
+      query: pageQuery(100, 50),
+      success: Paged(Install).annotate({ identifier: "InstallList" })
     }).annotate(OpenApi.Summary, "The caller's installs, newest change first"),
     HttpApiEndpoint.put("put", "/installs/:ns/:name", {
       params,

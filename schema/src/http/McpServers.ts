@@ -5,7 +5,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Authenticated, Identified } from "../Callers.ts"
-import { AgentName, clampedLimit, DependencyAlertId, Handle, Offset, Timestamp, Version } from "../Ids.ts"
+import { AgentName, DependencyAlertId, Handle, Timestamp, Version } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import { NotFound } from "../Problems.ts"
 import { Severity } from "../ScanReport.ts"
 import { access } from "../Scopes.ts"
@@ -81,13 +82,8 @@ export class McpServersGroup extends HttpApiGroup.make("mcpServers")
 export class DependencyAlertsGroup extends HttpApiGroup.make("dependencyAlerts")
   .add(
     HttpApiEndpoint.get("list", "/api/v1/user/dependency-alerts", {
-      query: { offset: Schema.optionalKey(Offset), limit: Schema.optionalKey(clampedLimit(100, 50)) },
-      success: Schema.Struct({
-        items: Schema.Array(DependencyAlert),
-        total: Schema.Int,
-        offset: Schema.Int,
-        limit: Schema.Int
-      }).annotate({ identifier: "DependencyAlertList" })
+      query: pageQuery(100, 50),
+      success: Paged(DependencyAlert).annotate({ identifier: "DependencyAlertList" })
     })
       .middleware(Authenticated)
       .annotateMerge(access.account("user:profile"))

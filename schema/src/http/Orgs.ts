@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated } from "../Callers.ts"
 import { Handle, OrgId, Timestamp } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import {
   AlreadyAMember,
   EmailUnverified,
@@ -113,11 +114,12 @@ export class OrgsGroup extends HttpApiGroup.make("orgs")
       .annotate(OpenApi.Description, "A decommission that the suspension interrupted starts its hold anew."),
     HttpApiEndpoint.get("members", "/:org/members", {
       params: { org: Handle },
-      success: Schema.Struct({ items: Schema.Array(Member) }),
+      query: pageQuery(100, 50),
+      success: Paged(Member),
       error: NotFound
     })
       .annotateMerge(access.account("org:admin"))
-      .annotate(OpenApi.Summary, "List the members"),
+      .annotate(OpenApi.Summary, "List the members by handle"),
     HttpApiEndpoint.put("putMember", "/:org/members/:handle", {
       params: { org: Handle, handle: Handle },
       payload: Schema.Struct({ role: OrgRole }).annotate({

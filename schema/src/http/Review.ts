@@ -5,7 +5,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated } from "../Callers.ts"
-import { AgentName, clampedLimit, Handle, Offset, Timestamp, Version } from "../Ids.ts"
+import { AgentName, Handle, Timestamp, Version } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import {
   AlreadyDisputed,
   Forbidden,
@@ -78,8 +79,7 @@ export const ReviewQuery = Schema.Struct({
   /** `mine`: claimed by the caller; `free`: claimed by nobody. */
   claim: Schema.optionalKey(Schema.Literals(["mine", "free"])),
   disputed: Schema.optionalKey(Schema.Literals(["true", "false"])),
-  offset: Schema.optionalKey(Offset),
-  limit: Schema.optionalKey(clampedLimit(100, 50))
+  ...pageQuery(100, 50)
 })
 export type ReviewQuery = typeof ReviewQuery.Type
 
@@ -89,12 +89,7 @@ export class ReviewGroup extends HttpApiGroup.make("review")
   .add(
     HttpApiEndpoint.get("queue", "/", {
       query: ReviewQuery.fields,
-      success: Schema.Struct({
-        items: Schema.Array(ReviewEntry),
-        total: Schema.Int,
-        offset: Schema.Int,
-        limit: Schema.Int
-      }).annotate({ identifier: "ReviewQueue" }),
+      success: Paged(ReviewEntry).annotate({ identifier: "ReviewQueue" }),
       error: Forbidden
     }).annotate(OpenApi.Summary, "Versions that wait for a review decision, what is due first before the rest"),
     HttpApiEndpoint.get("get", "/:ns/:name/:version", {
@@ -151,13 +146,8 @@ export const DisputeHold = Schema.Struct({ reason: Reason }).annotate({
 export class DisputesGroup extends HttpApiGroup.make("disputes")
   .add(
     HttpApiEndpoint.get("held", "/api/v1/user/held-versions", {
-      query: { offset: Schema.optionalKey(Offset), limit: Schema.optionalKey(clampedLimit(100, 50)) },
-      success: Schema.Struct({
-        items: Schema.Array(HeldVersion),
-        total: Schema.Int,
-        offset: Schema.Int,
-        limit: Schema.Int
-      }).annotate({ identifier: "HeldVersionList" })
+      query: pageQuery(100, 50),
+      success: Paged(HeldVersion).annotate({ identifier: "HeldVersionList" })
     })
       .annotateMerge(access.account("agent:read"))
       .annotate(OpenApi.Summary, "The caller's versions that are held, with the stages and findings that hold them"),

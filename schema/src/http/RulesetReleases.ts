@@ -2,17 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated, Idempotent, Identified } from "../Callers.ts"
-import {
-  AgentName,
-  clampedLimit,
-  Digest,
-  Handle,
-  IdempotencyKey,
-  Offset,
-  RulesetReleaseId,
-  Timestamp,
-  Version
-} from "../Ids.ts"
+import { AgentName, Digest, Handle, IdempotencyKey, RulesetReleaseId, Timestamp, Version } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import { NotFound, RulesetReleaseRunning } from "../Problems.ts"
 import { Finding, StageResult } from "../ScanReport.ts"
 import { access } from "../Scopes.ts"
@@ -72,13 +63,8 @@ export class RulesetReleasesGroup extends HttpApiGroup.make("rulesetReleases")
       .annotateMerge(access.staffChange)
       .annotate(OpenApi.Summary, "Put the ruleset of the running program in force and rescan what others judged"),
     HttpApiEndpoint.get("list", "/", {
-      query: { offset: Schema.optionalKey(Offset), limit: Schema.optionalKey(clampedLimit(100, 20)) },
-      success: Schema.Struct({
-        items: Schema.Array(RulesetRelease),
-        total: Schema.Int,
-        offset: Schema.Int,
-        limit: Schema.Int
-      }).annotate({ identifier: "RulesetReleaseList" })
+      query: pageQuery(100, 20),
+      success: Paged(RulesetRelease).annotate({ identifier: "RulesetReleaseList" })
     })
       .annotateMerge(access.staffRead)
       .annotate(OpenApi.Summary, "Releases of the ruleset, newest first"),

@@ -2,7 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Identified } from "../Callers.ts"
-import { clampedLimit, Handle, Offset } from "../Ids.ts"
+import { Handle } from "../Ids.ts"
+import { pageQuery } from "../Page.ts"
 import { Mode } from "../Manifest.ts"
 import { Verdict } from "../ScanReport.ts"
 import { access } from "../Scopes.ts"
@@ -53,8 +54,7 @@ export class SearchGroup extends HttpApiGroup.make("search")
         namespace: Schema.optionalKey(Handle),
         verdict: Schema.optionalKey(Verdict),
         license: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(128))),
-        offset: Schema.optionalKey(Offset),
-        limit: Schema.optionalKey(clampedLimit(100, 20))
+        ...pageQuery(100, 20)
       },
       success: SearchAnswer
     })

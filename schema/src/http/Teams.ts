@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authenticated } from "../Callers.ts"
 import { Handle, TeamId, TeamName, Timestamp } from "../Ids.ts"
+import { Paged, pageQuery } from "../Page.ts"
 import { Forbidden, NameTaken, NotFound, OrgDecommissioning } from "../Problems.ts"
 import { access } from "../Scopes.ts"
 
@@ -41,7 +42,8 @@ export class TeamsGroup extends HttpApiGroup.make("teams")
   .add(
     HttpApiEndpoint.get("list", "/:org/teams", {
       params: { org: Handle },
-      success: Schema.Struct({ items: Schema.Array(Team) }).annotate({ identifier: "TeamList" }),
+      query: pageQuery(100, 50),
+      success: Paged(Team).annotate({ identifier: "TeamList" }),
       error: NotFound
     }).annotate(OpenApi.Summary, "List the teams by name"),
     HttpApiEndpoint.post("create", "/:org/teams", {
@@ -67,9 +69,10 @@ export class TeamsGroup extends HttpApiGroup.make("teams")
     }).annotate(OpenApi.Summary, "Delete a team with its grants"),
     HttpApiEndpoint.get("members", "/:org/teams/:team/members", {
       params: team,
-      success: Schema.Struct({ items: Schema.Array(TeamMember) }).annotate({ identifier: "TeamMemberList" }),
+      query: pageQuery(100, 50),
+      success: Paged(TeamMember).annotate({ identifier: "TeamMemberList" }),
       error: NotFound
-    }).annotate(OpenApi.Summary, "List the members of a team"),
+    }).annotate(OpenApi.Summary, "List the members of a team by handle"),
     HttpApiEndpoint.put("putMember", "/:org/teams/:team/members/:handle", {
       params: { ...team, handle: Handle },
       success: TeamMember,

@@ -1,6 +1,7 @@
 import { get, patch, path, post, put, remove } from "../api.js"
 import { badge, choice, facts, h, refresh, table, time } from "../dom.js"
 import { action, confirmation, form, given, part } from "../form.js"
+import { listing } from "../listing.js"
 import { administers, roleIn } from "../standing.js"
 
 /** Roles that one may give: an owner may end the organization, so only owners make owners. */
@@ -64,13 +65,20 @@ const memberRow =
 const members = (address, { handle: me }, mine, role, reload) =>
   part(async (again) => {
     const roles = rolesOf(role)
-    const [{ items }, { items: requests }] = await Promise.all([
-      get(`${address}/members`),
+    const [list, { items: requests }] = await Promise.all([
+      listing({
+        address: `${address}/members`,
+        caption: "Members",
+        empty: "Nobody.",
+        heads: ["Who", "Role", "Since", ""],
+        key: "members",
+        rowOf: memberRow({ address, again, me, mine, reload, roles })
+      }),
       mine ? get(`${address}/access-requests`) : { items: [] }
     ])
     const add = (handle, given) => put(path(`${address}/members`, handle), { role: given })
     return [
-      table("Members", ["Who", "Role", "Since", ""], items.map(memberRow({ address, again, me, mine, reload, roles }))),
+      list,
       requests.length === 0
         ? undefined
         : [
@@ -119,23 +127,23 @@ const members = (address, { handle: me }, mine, role, reload) =>
 
 const teams = (address, org, mine) =>
   part(async (again) => {
-    const { items } = await get(`${address}/teams`)
+    const list = await listing({
+      address: `${address}/teams`,
+      caption: "Teams",
+      empty: "No team.",
+      heads: ["Team", "What for", { text: "Members", number: true }],
+      key: "teams",
+      rowOf: ({ description, members, name }) =>
+        h(
+          "tr",
+          null,
+          h("th", { scope: "row" }, h("a", { href: `#${path("/orgs", org, "teams", name)}` }, name)),
+          h("td", null, description),
+          h("td", { class: "number" }, String(members))
+        )
+    })
     return [
-      items.length === 0
-        ? h("p", { class: "soft" }, "No team.")
-        : table(
-            "Teams",
-            ["Team", "What for", { text: "Members", number: true }],
-            items.map(({ description, members, name }) =>
-              h(
-                "tr",
-                null,
-                h("th", { scope: "row" }, h("a", { href: `#${path("/orgs", org, "teams", name)}` }, name)),
-                h("td", null, description),
-                h("td", { class: "number" }, String(members))
-              )
-            )
-          ),
+      list,
       mine
         ? h(
             "details",

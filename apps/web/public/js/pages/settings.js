@@ -1,5 +1,5 @@
 import { get, patch, path, post, put, remove } from "../api.js"
-import { badge, choice, h, refresh, table, time } from "../dom.js"
+import { badge, choice, h, refresh, time } from "../dom.js"
 import { action, confirmation, form, part } from "../form.js"
 import { listing } from "../listing.js"
 import { namespacesOf } from "../standing.js"
@@ -117,7 +117,14 @@ const grantRow = (address, again) => (grant) => {
 
 const access = (address, teams) =>
   part(async (again) => {
-    const { items } = await get(`${address}/grants`)
+    const list = await listing({
+      address: `${address}/grants`,
+      caption: "Grants",
+      empty: "No grant: the namespace's members alone work on it.",
+      heads: ["Name", "Who", "May"],
+      key: "grants",
+      rowOf: grantRow(address, again)
+    })
     const grantForm = (kind, label, control) =>
       form({
         at: { "not-found": "name" },
@@ -132,9 +139,7 @@ const access = (address, teams) =>
         }
       })
     return [
-      items.length === 0
-        ? h("p", { class: "soft" }, "No grant: the namespace's members alone work on it.")
-        : table("Grants", ["Name", "Who", "May"], items.map(grantRow(address, again))),
+      list,
       h(
         "div",
         { class: "cards" },
@@ -211,7 +216,7 @@ export const settingsPage = async ({ names: [namespace, name], profile }) => {
   }
   const ofOrg = profile.memberships.some(({ org }) => org === namespace)
   const [grants, versions, drafts, forks] = await Promise.all([
-    access(address, ofOrg ? (await get(path("/api/v1/orgs", namespace, "teams"))).items : []),
+    access(address, ofOrg ? (await get(`${path("/api/v1/orgs", namespace, "teams")}?limit=100`)).items : []),
     part((again) =>
       listing({
         address: `${address}/versions`,

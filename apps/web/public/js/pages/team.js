@@ -1,6 +1,7 @@
 import { get, patch, path, put, remove } from "../api.js"
-import { h, table, time } from "../dom.js"
+import { h, time } from "../dom.js"
 import { action, form, part } from "../form.js"
+import { listing } from "../listing.js"
 import { administers } from "../standing.js"
 
 /** One team: its members and, for admins, its name and its end. */
@@ -9,41 +10,40 @@ export const teamPage = async ({ names: [org, name], profile }) => {
   const team = await get(address)
   const mine = administers(profile, org)
   const members = await part(async (again) => {
-    const { items } = await get(`${address}/members`)
-    return [
-      items.length === 0
-        ? h("p", { class: "soft" }, "Nobody yet.")
-        : table(
-            "Members of the team",
-            ["Who", "Since", ""],
-            items.map(({ displayName, handle, since }) =>
-              h(
-                "tr",
-                null,
-                h(
-                  "th",
-                  { scope: "row" },
-                  handle,
-                  displayName === handle ? "" : h("span", { class: "soft" }, ` ${displayName}`)
-                ),
-                h("td", null, time(since)),
-                h(
-                  "td",
-                  null,
-                  mine
-                    ? action(
-                        "Take out",
-                        async () => {
-                          await remove(path(`${address}/members`, handle))
-                          await again(`${handle} is taken out`)
-                        },
-                        { danger: true, spoken: `Take ${handle} out`, question: `Take ${handle} out of the team?` }
-                      )
-                    : ""
-                )
-              )
-            )
+    const list = await listing({
+      address: `${address}/members`,
+      caption: "Members of the team",
+      empty: "Nobody yet.",
+      heads: ["Who", "Since", ""],
+      rowOf: ({ displayName, handle, since }) =>
+        h(
+          "tr",
+          null,
+          h(
+            "th",
+            { scope: "row" },
+            handle,
+            displayName === handle ? "" : h("span", { class: "soft" }, ` ${displayName}`)
           ),
+          h("td", null, time(since)),
+          h(
+            "td",
+            null,
+            mine
+              ? action(
+                  "Take out",
+                  async () => {
+                    await remove(path(`${address}/members`, handle))
+                    await again(`${handle} is taken out`)
+                  },
+                  { danger: true, spoken: `Take ${handle} out`, question: `Take ${handle} out of the team?` }
+                )
+              : ""
+          )
+        )
+    })
+    return [
+      list,
       mine
         ? form({
             at: { "not-found": "handle" },

@@ -2,6 +2,12 @@
 import { clamp, clampOffset } from "@quickagents/schema"
 import { Effect } from "effect"
 
+/** What a request says of the page that it wants. */
+export interface AskedPage {
+  readonly offset?: number | undefined
+  readonly limit?: number | undefined
+}
+
 export interface Page<A> {
   readonly items: ReadonlyArray<A>
   readonly total: number
@@ -11,7 +17,7 @@ export interface Page<A> {
 
 /** The rows of the page that was asked for. Each row tells how many there are in all. */
 export const pageOf = Effect.fnUntraced(function* <Row extends { readonly total: number }, E, R>(
-  asked: { readonly offset?: number | undefined; readonly limit?: number | undefined },
+  asked: AskedPage,
   limits: { readonly max: number; readonly standard: number },
   read: (offset: number, limit: number) => Effect.Effect<ReadonlyArray<Row>, E, R>
 ) {
