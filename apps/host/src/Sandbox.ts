@@ -27,6 +27,8 @@ const maxFileBytes = 1024 * 1024 * 1024
 const maxOpenFiles = 1024
 /** After the process ended a pipe with nothing to read ends at once, unless something outside a sandbox holds it open. */
 const drainMs = 2_000
+/** Something outside a sandbox may also write on and on; a slow reader has long taken what the process itself wrote. */
+const floodMs = 60_000
 
 /** Where the parts of a run lie. */
 export interface RunPlaces {
@@ -178,6 +180,8 @@ interface RunnerProcess {
   gone: boolean
   readonly ended: Effect.Effect<void>
   readonly kill: Effect.Effect<void>
+  /** After it ended: nobody will read what its pipes still hold. */
+  readonly forget: Effect.Effect<void>
 }
 
 const startRunner = (
@@ -198,19 +202,25 @@ const startRunner = (
       ...(isolation.namespaces ? (["pipe", "pipe", "pipe"] as const) : [])
     ]
   })
-  const pipes = child.stdio.filter((pipe) => pipe !== null && pipe !== undefined)
+  // Rejects for a program that cannot be started, which has ended too.
+  const exited = once(child, "exit").catch(() => {})
+  // Whatever the types say, there is none when the host had no descriptors left for them.
+  const pipes = (child.stdio ?? []).filter((pipe) => pipe !== null && pipe !== undefined)
   // Node throws away what a pipe holds that nobody listens to when its process ends.
   for (const pipe of pipes) if (pipe instanceof Readable) pipe.on("readable", () => {})
+  // What was read and not yet taken waits for its reader.
+  const drained = (pipe: Readable | Writable) => !(pipe instanceof Readable) || pipe.readableLength === 0
+  let timer: NodeJS.Timeout | undefined
   const end = async () => {
-    // Rejects for a program that cannot be started, which has ended too.
-    await once(child, "exit").catch(() => {})
+    await exited
     // Without namespaces something that the runner started may still run, and hold the pipes open.
     if (!isolation.namespaces && runner.leader !== undefined) signal(-runner.leader, "SIGKILL")
     runner.gone = true
-    // What was read and not yet taken waits for its reader, however slow.
-    const drained = (pipe: Readable | Writable) => !(pipe instanceof Readable) || pipe.readableLength === 0
-    const timer = setInterval(() => pipes.filter(drained).forEach((pipe) => pipe.destroy()), drainMs)
-    child.once("close", () => clearInterval(timer))
+    const endedAt = performance.now()
+    timer = setInterval(() => {
+      const isFlood = !isolation.namespaces && performance.now() - endedAt > floodMs
+      for (const pipe of pipes) if (isFlood || drained(pipe)) pipe.destroy()
+    }, drainMs)
   }
   const ended = end()
   const runner: RunnerProcess = {
@@ -222,6 +232,10 @@ const startRunner = (
       if (runner.gone || child.pid === undefined || runner.leader === undefined) return
       signal(child.pid, "SIGKILL")
       signal(-runner.leader, "SIGKILL")
+    }),
+    forget: Effect.sync(() => {
+      clearInterval(timer)
+      pipes.forEach((pipe) => pipe.destroy())
     })
   }
   return runner
@@ -247,7 +261,7 @@ export const prepareSandbox = (config: HostConfig, isolation: Isolation): Effect
     const options = { cwd: workspace, env: environment(workspace, workspace, compileCache(config)) }
     const runner = yield* Effect.acquireRelease(
       Effect.sync(() => startRunner(command, isolation, options)),
-      ({ ended, kill }) => Effect.andThen(kill, ended)
+      ({ ended, forget, kill }) => kill.pipe(Effect.andThen(ended), Effect.andThen(forget))
     )
     const { child, ended, kill } = runner
     yield* Effect.promise(() => once(child, "spawn"))

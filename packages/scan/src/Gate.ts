@@ -21,10 +21,10 @@ export const decoyLeftRule = "decoy-left"
 export const blocks = ({ stage, severity, rule }: Finding): boolean => {
   switch (stage) {
     case "S1":
-    case "S4":
       return true
     case "S2":
       return isAtLeast(severity, "high")
+    case "S4":
     case "S7":
       return severity === "critical"
     case "S10":

@@ -277,6 +277,11 @@ layer(freshNode(), { timeout: "60 seconds", excludeTestServices: true })("a subm
       assert.strictEqual(version.status, "blocked")
       assert.strictEqual(version.verdict, "blocked")
       assert.deepInclude(version.holding?.[0], { stage: "S4", rule: "eicar", file: "data.txt" })
+      // Whether a Markdown text only quotes it, a person decides.
+      const lesson = packageOf("bob/evil", "0.9.0", "", { "lesson.md": "A fork bomb: `:(){ :|:& };:`\n" })
+      const held = yield* scanned(bob, "evil", lesson)
+      assert.strictEqual(held.status, "needs_review")
+      assert.deepInclude(held.holding?.[0], { stage: "S4", rule: "yara-fork-bomb", file: "lesson.md" })
       const failed = yield* Effect.flip(Effect.flatMap(Versions, (versions) => versions.resolve("bob/evil", bob)))
       assert.strictEqual(failed._tag, "NotFound")
 

@@ -5,9 +5,10 @@
  *
  * A line of the corpus is a sentence or a template: `{a|b}` stands for any of
  * its choices. A line of `sentences/` has the number of a question, a sentence
- * of which the answer is yes, and one with many of the same words of which it is
- * no; each file is by another author. Which sentence of a hostile package is the hostile one nobody
- * wrote down: it is the one that the model trained so far finds the likeliest.
+ * of which the answer is yes, and one with many of the same words of which it
+ * is no; one with `-` has an honest sentence alone. Each file is by another
+ * author. Which sentence of a hostile package is the hostile one nobody wrote
+ * down: it is the one that the model trained so far finds the likeliest.
  * Measured by five folds: whole templates, authors and packages are held out.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"

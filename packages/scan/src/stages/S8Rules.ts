@@ -64,7 +64,7 @@ export const matchRules = (source: string, path = "text.md"): ReadonlyArray<Rule
 }
 
 /** S8: the static ruleset on every text of the package, and what weak signs of different kinds add up to. */
-export const rulesStage = defineStage("S8", "3", (pkg, { previous }) =>
+export const rulesStage = defineStage("S8", "4", (pkg, { previous }) =>
   judgeFiles(pkg, ({ path, text }) =>
     text === undefined
       ? []
