@@ -1055,6 +1055,34 @@ layer(Live, { timeout: "60 seconds", excludeTestServices: true })(
         }
       })
     )
+
+    it.effect("its index of words is built anew meanwhile, and search finds it all the same", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const meanwhile = yield* aPerson("meanwhile")
+        yield* anAgent(meanwhile, "meanwhile", "zebrafish")
+        const { id } = yield* submitted(meanwhile, "meanwhile/zebrafish", "1.0.0")
+        // In a transaction of its own, and so in a fiber that was there before this one's.
+        const begun = yield* Deferred.make<void>()
+        const fiber = yield* Effect.forkChild(Effect.andThen(Deferred.await(begun), sql`REINDEX TABLE search_entries`))
+        yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* concluded(id, "meanwhile/zebrafish", "1.0.0", "published")
+            yield* Deferred.succeed(begun, undefined)
+            while ((yield* sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length === 0) yield* Effect.sleep("5 millis")
+          })
+        )
+        yield* Fiber.join(fiber)
+        // By the index alone, though there are few agents.
+        const found = yield* sql.withTransaction(
+          Effect.andThen(
+            sql`SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)`,
+            sql`SELECT name FROM search_entries WHERE search_words(id) @@ 'zebrafish'::tsquery`
+          )
+        )
+        assert.deepStrictEqual(found, [{ name: "zebrafish" }])
+      })
+    )
   }
 )
 
