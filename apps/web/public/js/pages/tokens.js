@@ -115,7 +115,9 @@ export const tokensPage = async () => {
       { class: "lead" },
       "For the command line and for programs. A token can do only what you tick. ",
       h("a", { href: "#/keys" }, "SSH keys"),
-      " are for git alone."
+      " are for git alone, and ",
+      h("a", { href: "#/sessions" }, "sessions"),
+      " are the browsers you are signed in with."
     ),
     list,
     h("h2", null, "New token"),
