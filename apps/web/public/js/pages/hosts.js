@@ -104,14 +104,16 @@ const enrolments = async (again) => {
 export const hostsPage = async ({ onLeave }) => {
   let made
   let renew
-  const list = await part((again) => {
-    renew = again
-    return hosts(again)
-  })
-  const waiting = await part((again) => {
-    made = again
-    return enrolments(again)
-  })
+  const [list, waiting] = await Promise.all([
+    part((again) => {
+      renew = again
+      return hosts(again)
+    }),
+    part((again) => {
+      made = again
+      return enrolments(again)
+    })
+  ])
   const timer = setInterval(() => {
     // Nobody's focus goes, and no refusal, while it is read.
     if (document.hidden || list.querySelector("details[open], .problem, :focus") !== null) return
@@ -141,7 +143,8 @@ export const hostsPage = async ({ onLeave }) => {
       submit: "Make a one-use token",
       send: async (values) => {
         const { expiresAt, token } = await post(`${address}/enrolments`, values)
-        await made()
+        // The token is shown once, whether or not the list can be made anew.
+        await made().catch(() => {})
         return [
           h("strong", null, "Copy the token now: it is not shown again."),
           h("br"),

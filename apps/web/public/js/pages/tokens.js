@@ -50,7 +50,8 @@ const mintForm = (onMinted) => {
             )
           )
           event.target.reset()
-          await onMinted()
+          // The token is shown once, whether or not the list can be made anew.
+          await onMinted().catch(() => {})
         } catch (problem) {
           outcome.replaceChildren(problemBox(problem))
         } finally {
