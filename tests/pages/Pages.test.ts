@@ -2,6 +2,8 @@
  * The web pages in a real browser, as people use them. Debian's chromium
  * (`apt-get install chromium`) is driven; without it these tests are skipped.
  */
+import { Sessions } from "@quickagents/identity"
+import { Effect } from "effect"
 import { chromium } from "playwright-core"
 import type { Browser, Page } from "playwright-core"
 import { existsSync, readFileSync } from "node:fs"
@@ -316,16 +318,186 @@ describe.skipIf(executablePath === undefined)("the pages in a browser", () => {
     await close(staff)
   })
 
+  it("list the sessions of a person, and end one or all others in one press", async () => {
+    const ina = await stack.person("ina")
+    const signIn = (userAgent: string | null) =>
+      stack.runtime.runPromise(Effect.flatMap(Sessions, (sessions) => sessions.open(ina.accountId, userAgent)))
+    const phone =
+      "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Safari/604.1"
+    await signIn("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+    await signIn(phone)
+    await signIn(null)
+    const left = async () =>
+      (await stack.call<{ items: Array<object> }>(ina, "GET", "/api/v1/user/sessions")).items.length
+    const page = await open(ina, "/tokens", { width: 360, height: 800 })
+    await page.getByRole("link", { name: "Sessions", exact: true }).click()
+    await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor()
+    expect(await page.title()).toBe("Sessions · QuickAgents")
+    expect([await wider(page), await barriers(page)]).toEqual([0, []])
+    const rows = page.locator("tbody tr")
+    const shown = await rows.allInnerTexts()
+    expect(shown.map((row) => row.split("\n")[0]).toSorted()).toEqual([
+      "Firefox on Linux",
+      "Safari on iPhone",
+      "Unknown browser",
+      "test"
+    ])
+    const own = rows.filter({ hasText: "this browser" })
+    expect(await own.getByRole("rowheader").innerText()).toBe("test")
+    expect(await own.getByRole("button").count()).toBe(0)
+    await page.getByRole("button", { name: /End the session of Safari on iPhone/u }).press("Enter")
+    await page.getByText(phone).waitFor({ state: "detached" })
+    expect(await left()).toBe(3)
+    expect(await page.locator("#announce").textContent()).toBe("The session is ended")
+
+    const all = page.getByRole("button", { name: "End all others" })
+    await page.route("**/sessions/*", (route) => route.abort())
+    await all.click()
+    await page.getByText("The registry does not answer.").waitFor()
+    expect(await rows.count()).toBe(3)
+    await page.unroute("**/sessions/*")
+    // Begun after the list was shown.
+    await signIn(phone)
+    const ended: Array<string> = []
+    page.on("request", (request) => void (request.method() === "DELETE" && ended.push(request.url())))
+    await all.evaluate((button: any) => {
+      button.click()
+      button.click()
+    })
+    await all.waitFor({ state: "hidden" })
+    expect(ended.length).toBe(3)
+    expect(await rows.count()).toBe(1)
+    expect(await page.getByRole("alert").count()).toBe(0)
+    expect(await page.evaluate("document.querySelector('main').contains(document.activeElement)")).toBe(true)
+    expect(await left()).toBe(1)
+    await close(page)
+  })
+
+  it("list what a person installed and agreed to, also what is not theirs to read any more, and uninstall it", async () => {
+    const ina = await stack.person("ina")
+    const page = await open(ina, "/", { width: 360, height: 800 })
+    await page.getByRole("link", { name: "Installed", exact: true }).click()
+    await page.getByText("Nothing is installed.").waitFor()
+    expect(await page.title()).toBe("Installed · QuickAgents")
+
+    await stack.org("lab", ina)
+    await createAgent(stack, ina, "lab/quick", "private")
+    await stack.call(ina, "PATCH", "/api/v1/agents/lab/quick", { pipelineSkip: true })
+    await submit(stack, ina, scriptedAgent("lab/quick", "1.0.0"))
+    const install = (ref: string, more: object = {}) =>
+      stack.call(ina, "PUT", `/api/v1/user/installs/${ref}`, {
+        version: "1.0.0",
+        acceptCapabilities: ["filesystem.read:**", "filesystem.write:**"],
+        ...more
+      })
+    await install("olli/steps")
+    await install("olli/other")
+    await install("lab/quick", { acceptUnsigned: true, acceptUnscanned: true })
+    await stack.call(ina, "POST", "/api/v1/agents/lab/quick/versions/1.0.0/yank")
+    await stack.call(olli, "PATCH", "/api/v1/agents/olli/other", { visibility: "private" })
+
+    await page.reload()
+    const rows = page.locator("tbody tr")
+    await rows.first().waitFor()
+    expect([await wider(page), await barriers(page)]).toEqual([0, []])
+    const [quick, other, steps] = await rows.allInnerTexts()
+    for (const told of [
+      "lab/quick 1.0.0",
+      "Writes files",
+      "That it was not scanned",
+      "That it is not signed",
+      "is yanked"
+    ])
+      expect(quick).toContain(told)
+    expect(quick).toContain("No version of it is published now.")
+    expect(other).toMatch(/^olli\/other\s+not readable[^]*You may no longer read it/u)
+    expect(other).not.toContain("1.0.0")
+    expect(steps).toMatch(/^olli\/steps 1\.0\.0[^]*scanned[^]*signed/u)
+    expect(steps).not.toContain("That it")
+
+    await page.getByRole("button", { name: "Uninstall olli/other" }).click()
+    await page.getByRole("rowheader", { name: /olli\/other/u }).waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Uninstall lab/quick" }).click()
+    await page.getByRole("rowheader", { name: /lab\/quick/u }).waitFor({ state: "detached" })
+    const { items } = await stack.call(ina, "GET", "/api/v1/user/installs")
+    expect(items.map(({ ref }: { ref: string }) => ref)).toEqual(["olli/steps"])
+    await go(page, "/installs?offset=1")
+    await page.getByText("the list ends before this page").waitFor()
+    await page.getByRole("link", { name: "Back" }).click()
+    await page.getByRole("link", { name: "olli/steps", exact: true }).waitFor()
+    await page.context().setOffline(true)
+    await page.getByRole("button", { name: "Uninstall olli/steps" }).click()
+    await page.getByText("The registry does not answer.").waitFor()
+    await close(page)
+    await stack.call(olli, "PATCH", "/api/v1/agents/olli/other", { visibility: "public" })
+  })
+
+  it("show staff the sandbox hosts, and let it enrol and retire one", async () => {
+    const page = await open(stack.staff, "/staff", { width: 360, height: 800 })
+    await page.getByRole("link", { name: "Sandbox hosts" }).click()
+    await page.getByRole("heading", { level: 1, name: "Sandbox hosts" }).waitFor()
+    expect(await page.title()).toBe("Sandbox hosts · QuickAgents")
+    const shown = (await page.locator("tbody tr").innerText()).split("\n")
+    expect(shown).toEqual([
+      "host-0",
+      expect.stringMatching(/^127/u),
+      expect.stringMatching(/^host_/u),
+      "online",
+      "0 of 4",
+      expect.stringMatching(/^\d+\.\d+/u),
+      expect.stringMatching(/\d/u),
+      expect.stringMatching(/\d/u),
+      "Retire"
+    ])
+    await page.getByLabel("Name of the host").fill("Rack 3")
+    await page.getByRole("button", { name: "Make a one-use token" }).click()
+    await page.locator("[aria-invalid]").waitFor()
+    await page.getByLabel("Name of the host").fill("rack-3")
+    // The token is shown once: that the list fails just then must not hide it.
+    await page.route("**/enrolments", (route) =>
+      route.request().method() === "GET" ? route.abort() : route.continue()
+    )
+    await page.getByRole("button", { name: "Make a one-use token" }).click()
+    expect(await page.locator("form code").innerText()).toMatch(/^qae_/u)
+    expect([await wider(page), await barriers(page)]).toEqual([0, []])
+    await page.unroute("**/enrolments")
+    await page.reload()
+    await page.getByRole("button", { name: "Revoke the enrolment of rack-3" }).click()
+    await page.getByText("No token waits for its host.").waitFor()
+    await page.getByRole("button", { name: "Retire host-0" }).click()
+    await page.getByText("Retired hosts: 1").click()
+    await page.getByRole("rowheader", { name: /host-0/u }).waitFor()
+    await page.getByText("No host: hosted runs wait in the queue.").waitFor()
+    expect(await page.getByRole("button", { name: "Retire host-0" }).count()).toBe(0)
+    expect(await stack.call(null, "GET", "/api/v1/x/runs/status")).toMatchObject({ hostsOnline: 0 })
+    await close(page)
+    const other = await open(olli, "/staff/hosts")
+    await other.getByText("Not allowed").waitFor()
+    await close(other)
+  })
+
   it("fit a phone, are legible and labelled, and say what is not there", { timeout: 60_000 }, async () => {
     const ada = await stack.person("ada")
     for (const [who, paths] of [
       [null, ["/", "/agents", "/agents/olli/steps", "/agents/olli/steps/versions/1.0.0", "/advisories"]],
       [null, ["/nowhere", "/agents/olli/missing"]],
-      [olli, ["/runs", "/credits", "/tokens", "/keys", "/mine", "/agents/olli/other/settings"]],
+      [
+        olli,
+        ["/runs", "/credits", "/tokens", "/keys", "/sessions", "/installs", "/mine", "/agents/olli/other/settings"]
+      ],
       [ada, ["/orgs", "/orgs/acme", "/orgs/acme/teams/billing", "/orgs/acme/audit", "/agents/olli/steps/report"]],
       [
         stack.staff,
-        ["/review", "/staff", "/staff/reports", "/staff/rulesets", "/staff/orgs", "/staff/audit", "/advisories?state="]
+        [
+          "/review",
+          "/staff",
+          "/staff/reports",
+          "/staff/rulesets",
+          "/staff/orgs",
+          "/staff/hosts",
+          "/staff/audit",
+          "/advisories?state="
+        ]
       ]
     ] as const) {
       const page = await open(who, paths[0], { width: 360, height: 800 })

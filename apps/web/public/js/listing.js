@@ -41,7 +41,9 @@ export const pageOf = ({ address, key = "offset", limit = 50, query = {} }) =>
 export const listing = async ({ caption, empty, heads, rowOf, ...which }) => {
   const page = await pageOf(which)
   return [
-    page.items.length === 0 ? h("p", { class: "soft" }, empty) : table(caption, heads, page.items.map(rowOf)),
+    page.items.length === 0
+      ? h("p", { class: "soft" }, page.total === 0 ? empty : "No more: the list ends before this page.")
+      : table(caption, heads, page.items.map(rowOf)),
     turns(page, which.key)
   ]
 }

@@ -7,6 +7,8 @@ import { agentsPage } from "./pages/agents.js"
 import { orgAuditPage, platformAuditPage } from "./pages/audit.js"
 import { creditsPage } from "./pages/credits.js"
 import { homePage } from "./pages/home.js"
+import { hostsPage } from "./pages/hosts.js"
+import { installsPage } from "./pages/installs.js"
 import { keysPage } from "./pages/keys.js"
 import { minePage } from "./pages/mine.js"
 import { orgPage } from "./pages/org.js"
@@ -17,6 +19,7 @@ import { reviewPage, reviewsPage } from "./pages/review.js"
 import { rulesetsPage } from "./pages/rulesets.js"
 import { runPage } from "./pages/run.js"
 import { runsPage } from "./pages/runs.js"
+import { sessionsPage } from "./pages/sessions.js"
 import { settingsPage } from "./pages/settings.js"
 import { staffOrgsPage, staffPage } from "./pages/staff.js"
 import { teamPage } from "./pages/team.js"
@@ -34,6 +37,7 @@ const routes = [
   { pattern: /^\/agents\/([^/]+)\/([^/]+)\/settings$/, page: settingsPage, title: "Settings", signedIn: true },
   { pattern: /^\/agents\/([^/]+)\/([^/]+)\/report$/, page: reportPage, title: "Report abuse", signedIn: true },
   { pattern: /^\/agents\/([^/]+)\/([^/]+)\/versions\/([^/]+)$/, page: versionPage, title: "Version" },
+  { pattern: /^\/installs$/, page: installsPage, title: "Installed", nav: "/installs", signedIn: true },
   { pattern: /^\/mine$/, page: minePage, title: "My agents", nav: "/mine", signedIn: true },
   { pattern: /^\/advisories$/, page: advisoriesPage, title: "Advisories" },
   { pattern: /^\/advisories\/([^/]+)$/, page: advisoryPage, title: "Advisory" },
@@ -51,9 +55,11 @@ const routes = [
   { pattern: /^\/staff\/reports$/, page: reportsPage, title: "Reports of abuse", signedIn: true },
   { pattern: /^\/staff\/rulesets$/, page: rulesetsPage, title: "Ruleset releases", signedIn: true },
   { pattern: /^\/staff\/orgs$/, page: staffOrgsPage, title: "Organizations", signedIn: true },
+  { pattern: /^\/staff\/hosts$/, page: hostsPage, title: "Sandbox hosts", signedIn: true },
   { pattern: /^\/staff\/audit$/, page: platformAuditPage, title: "Audit log", signedIn: true },
   { pattern: /^\/tokens$/, page: tokensPage, title: "Tokens", nav: "/tokens", signedIn: true },
   { pattern: /^\/keys$/, page: keysPage, title: "SSH keys", signedIn: true },
+  { pattern: /^\/sessions$/, page: sessionsPage, title: "Sessions", signedIn: true },
   { pattern: /^\/verify-email$/, page: verifyEmailPage, title: "Verify your address" }
 ]
 
@@ -103,6 +109,7 @@ const showShell = (path) => {
               state.profile.staff ? h("span", { class: "soft" }, " (staff)") : undefined
             ),
             state.profile.emailVerified ? "" : h("a", { href: "#/verify-email" }, "Verify your address"),
+            h("a", { href: "#/sessions", "aria-current": path === "/sessions" ? "page" : undefined }, "Sessions"),
             h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")
           ])
     )

@@ -1,4 +1,5 @@
 import { get, path, post } from "../api.js"
+import { capabilityLines } from "../capabilities.js"
 import { disputeForm } from "../dispute.js"
 import { announce, badge, choice, facts, h, refresh, size, table, time, tone } from "../dom.js"
 import { form } from "../form.js"
@@ -8,26 +9,6 @@ import { listen } from "../live.js"
 import { releaseFacts } from "../release.js"
 import { runForm } from "../run-form.js"
 import { administers, namespacesOf, roleIn } from "../standing.js"
-
-const capabilityLines = (capabilities) => {
-  if (capabilities === null) return []
-  const { browser, exec, filesystem, network, targetHosts } = capabilities
-  return [
-    ["Reads files", filesystem?.read?.join(", ")],
-    ["Writes files", filesystem?.write?.join(", ")],
-    ["Starts programs", exec?.commands.join(", ")],
-    ["Reaches", network?.egress.join(", ")],
-    [
-      "Browses",
-      browser === undefined
-        ? undefined
-        : browser.scope === "public"
-          ? "the public web"
-          : (browser.sites ?? []).join(", ") || "sites from its questions"
-    ],
-    ["Host tools", targetHosts?.join(", ")]
-  ]
-}
 
 const stageItem = ({ name, stage, status }) =>
   h(

@@ -20,9 +20,11 @@ const tools = [
 
 const waiting = async (list) => (await get(`${list}${list.includes("?") ? "&" : "?"}limit=1`)).total
 
+const hosts = ["/staff/hosts", "Sandbox hosts", "Where hosted runs take place; enrol one, or retire it"]
+
 /** Where staff works. */
-export const staffPage = async () => {
-  const cards = tools.map(async ([address, name, what, list]) =>
+export const staffPage = async ({ runs }) => {
+  const cards = [...tools, ...(runs ? [hosts] : [])].map(async ([address, name, what, list]) =>
     h(
       "li",
       { class: "card" },

@@ -50,7 +50,8 @@ const mintForm = (onMinted) => {
             )
           )
           event.target.reset()
-          await onMinted()
+          // The token is shown once, whether or not the list can be made anew.
+          await onMinted().catch(() => {})
         } catch (problem) {
           outcome.replaceChildren(problemBox(problem))
         } finally {
@@ -115,7 +116,9 @@ export const tokensPage = async () => {
       { class: "lead" },
       "For the command line and for programs. A token can do only what you tick. ",
       h("a", { href: "#/keys" }, "SSH keys"),
-      " are for git alone."
+      " are for git alone, and ",
+      h("a", { href: "#/sessions" }, "sessions"),
+      " are the browsers you are signed in with."
     ),
     list,
     h("h2", null, "New token"),
