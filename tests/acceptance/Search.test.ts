@@ -47,6 +47,11 @@ describe("search", () => {
     expect(await names("q=meeting")).toEqual(["olli/minutes"])
   })
 
+  it("finds a word in whatever form, and leaves out what has an unwanted one", async () => {
+    expect(await names("q=accounting+lists")).toEqual(["ada/invoice"])
+    expect(await names("q=invoices+-customers")).toEqual(["ada/invoice", "olli/minutes"])
+  })
+
   it("finds what is private for those who may read it, and for no one else", async () => {
     expect(await names("q=hidden")).toEqual([])
     expect(await names("q=hidden", olli)).toEqual([])

@@ -159,7 +159,7 @@ export class Search extends Context.Service<
             // A name with its namespace is a name too.
             const [namespace, name] = q.includes("/") ? q.toLowerCase().split("/", 2) : [null, q.toLowerCase()]
             const words = wordsOf(q)
-            const wanted = sql`websearch_to_tsquery('simple', ${words}) || websearch_to_tsquery('english', ${words})`
+            const wanted = sql`websearch_to_tsquery('english', ${words})`
             const exact = sql.and([
               sql`s.name = ${name}`,
               ...(namespace === null ? [] : [sql`s.namespace = ${namespace}`])
