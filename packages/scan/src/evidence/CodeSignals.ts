@@ -270,11 +270,15 @@ const mayMatch = prefilter(codeRules.map(({ pattern }) => pattern))
 
 /** What belongs to the person or the machine and to no task. */
 const takes =
-  /(?:Path\.home\(\)|homedir\(\)|expanduser\([^)\n]{0,20}\)|\$HOME|~)[^\n]{0,40}\b(?:rglob|glob|walk|readdir)|\bfind\s+["']?(?:~|\$HOME|\/(?:home|Users))|\.(?:pem|kdbx|ovpn|p12|pfx|keychain)\b["']?\)|\bdict\(\s*os\.environ|json\.dumps\([^)\n]{0,60}os\.environ\b(?!\[|\.get)|[:=(,]\s*process\.env\s*[,})]|JSON\.stringify\(\s*(?:\{[^}]{0,60})?process\.env\b(?!\.)|\benv:\s*process\.env\b|\b(?:printenv|env)\s*\||\$\(\s*(?:env|printenv)\s*\)|Get-ChildItem\s+env:|(?:~|\$HOME|\$\{HOME\}|expanduser\(|homedir\(\)|Path\.home\(\)|USERPROFILE)[^\n]{0,80}\.(?:ssh|aws|netrc|npmrc|pypirc|gnupg|kube|docker|git-credentials|ethereum|bitcoin|config\/(?:gh|gcloud|google-chrome|solana)|mozilla|electrum|bash_history|zsh_history)\b|['"]\.(?:npmrc|netrc|pypirc|git-credentials)['"]|\.aws\/credentials|id_rsa\b|id_ed25519\b|Login Data|cookies\.sqlite|["']Cookies["']|Local Storage\/leveldb|keystore|wallet\.dat|logins\.json|key4\.db|\/var\/run\/secrets\/kubernetes|169\.254\.169\.254|metadata\.google\.internal|security-credentials|\bxclip\b|\bpbpaste\b|Get-Clipboard|pyperclip\.paste|\/etc\/(?:shadow|passwd)\b|cat\s+[^\n|]{0,60}\.env\b|open\(\s*['"][^'"\n]{0,40}\.env['"]|readFileSync\([^)\n]{0,60}\.env['"]|aws_secret_access_key|keyring\.get_password|find-generic-password|terraform\s+state\s+pull|kubectl\s+get\s+secrets?\b[^\n]{0,40}-o/iu
+  /(?:Path\.home\(\)|homedir\(\)|expanduser\([^)\n]{0,20}\)|\$HOME|~)[^\n]{0,40}\b(?:rglob|glob|walk|readdir)|\bfind\s+["']?(?:~|\$HOME|\/(?:home|Users))|\.(?:pem|kdbx|ovpn|p12|pfx|keychain)\b["']?\)|\bdict\(\s*os\.environ|\bin\s+os\.environ\.items\(\)|Object\.(?:entries|values)\(\s*process\.env\s*\)|json\.dumps\([^)\n]{0,60}os\.environ\b(?!\[|\.get)|[:=(,]\s*process\.env\s*[,})]|JSON\.stringify\(\s*(?:\{[^}]{0,60})?process\.env\b(?!\.)|\benv:\s*process\.env\b|\b(?:printenv|env)\s*\||\$\(\s*(?:env|printenv)\s*\)|Get-ChildItem\s+env:|(?:~|\$HOME|\$\{HOME\}|expanduser\(|homedir\(\)|Path\.home\(\)|USERPROFILE)[^\n]{0,80}\.(?:ssh|aws|netrc|npmrc|pypirc|gnupg|kube|docker|git-credentials|ethereum|bitcoin|config\/(?:gh|gcloud|google-chrome|solana)|mozilla|electrum|bash_history|zsh_history)\b|['"]\.(?:npmrc|netrc|pypirc|git-credentials)['"]|\.aws\/credentials|id_rsa\b|id_ed25519\b|Login Data|cookies\.sqlite|["']Cookies["']|Local Storage\/leveldb|keystore|wallet\.dat|logins\.json|key4\.db|\/var\/run\/secrets\/kubernetes|169\.254\.169\.254|metadata\.google\.internal|security-credentials|\bxclip\b|\bpbpaste\b|Get-Clipboard|pyperclip\.paste|\/etc\/(?:shadow|passwd)\b|cat\s+[^\n|]{0,60}\.env\b|open\(\s*['"][^'"\n]{0,40}\.env['"]|readFileSync\([^)\n]{0,60}\.env['"]|aws_secret_access_key|keyring\.get_password|find-generic-password|terraform\s+state\s+pull|kubectl\s+get\s+secrets?\b[^\n]{0,40}-o/iu
+/** What is sent in clear needs none of this, but for a sign-in by name and password. */
+const encodes =
+  /(?:urlsafe_)?b64encode\(|zlib\.compress\(|gzip\.compress\(|lzma\.compress\(|\bbtoa\(|toString\(\s*["']base64(?:url)?["']|(?:gzip|deflate|brotliCompress)Sync\(|\|\s*base64\b(?!\s+(?:-d|-D|--decode))|ToBase64String/u
+const signsIn = /\bbasic\b|authori[sz]ation/iu
 /** A key file given to ssh as its key is used and not taken. */
 const usesKey = /(?:-i\s+|IdentityFile[= ]|-f\s+|--exclude\S*|known_hosts|ssh-keygen|\.pub\b)/u
 const sends =
-  /\bcurl\b[^\n]{0,300}(?:\s-(?:[a-zA-Z]*[dFT]|X\s*(?:POST|PUT))\b|--data|--upload-file|--form|-H\s+["'][^"'\n]*\$|\?[^"'\s]{0,80}=?\$)|\bwget\b[^\n]{0,200}--post|urlopen\([^\n]{0,200}data\s*=|Request\([^\n]{0,200}data\s*=|requests\.(?:post|put|patch)\(|httpx\.(?:post|put)\(|http\.client\.HTTPS?Connection|\.request\(\s*["'](?:POST|PUT)|https?\.request\(|method\s*:\s*["'](?:POST|PUT)|axios\.(?:post|put)\(|sendBeacon\(|\bnc\b[^\n]{0,60}\d{2,5}|\/dev\/tcp\/|smtplib\.|socket\.(?:create_connection|connect)|net\.connect\(|ftplib\.|\bscp\b|\brsync\b[^\n]{0,160}:|Invoke-(?:RestMethod|WebRequest)\b[^\n]{0,200}-Body|UploadString|boto3\.client\(['"]s3|\bnslookup\b|\baws\s+s3\s+cp\b|paramiko|\bgh\s+(?:gist|issue)\s+create|new Image\(\)\.src/iu
+  /\bcurl\b[^\n]{0,300}(?:\s-(?:[a-zA-Z]*[dFT]|X\s*(?:POST|PUT))\b|--data|--upload-file|--form|-H\s+["'][^"'\n]*\$|\?[^"'\s]{0,80}=?\$)|\bwget\b[^\n]{0,200}--post|urlopen\([^\n]{0,200}data\s*=|Request\([^\n]{0,200}data\s*=|^\s*data\s*=\s*[^\n]{0,120}(?:\bdumps\(|\.encode\(|urlencode\()|Request\([^\n]{0,160},\s*(?:zlib|gzip|json|base64|bytes|body|payload)\b|requests\.(?:post|put|patch)\(|httpx\.(?:post|put)\(|http\.client\.HTTPS?Connection|\.request\(\s*["'](?:POST|PUT)|https?\.request\(|method\s*:\s*["'](?:POST|PUT)|axios\.(?:post|put)\(|sendBeacon\(|\bnc\b[^\n]{0,60}\d{2,5}|\/dev\/tcp\/|smtplib\.|socket\.(?:create_connection|connect)|net\.connect\(|ftplib\.|\bscp\b|\brsync\b[^\n]{0,160}:|Invoke-(?:RestMethod|WebRequest)\b[^\n]{0,200}-Body|UploadString|boto3\.client\(['"]s3|\bnslookup\b|\baws\s+s3\s+cp\b|paramiko|\bgh\s+(?:gist|issue)\s+create|new Image\(\)\.src/iu
 
 const mayTakeOrSend = prefilter([takes, sends])
 
@@ -292,6 +296,8 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
   const signals: Array<Signal> = []
   let taken: number | undefined
   let sent: number | undefined
+  let encoded: number | undefined
+  let calls = false
   let deletes: number | undefined
   let isAtHome = false
   let walks: number | undefined
@@ -352,6 +358,8 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
       if (/expanduser|homedir\(|\$HOME\b|Path\.home|USERPROFILE|["'\s]~\//u.test(content)) isAtHome = true
       if (takes.test(content) && !usesKey.test(content)) taken ??= line
       if (sends.test(content)) sent ??= line
+      if (encodes.test(content) && !signsIn.test(content)) encoded ??= line
+      if (netCall.test(content)) calls = true
       if (netCall.test(content))
         for (const [, name] of content.matchAll(host))
           if (!isOwn(name.toLowerCase(), granted)) {
@@ -392,6 +400,8 @@ export const scriptSignals = (file: string, text: string, granted: ReadonlyArray
   // Alone it is what half of all scripts do; next to a host that no text names it is not.
   if (sent !== undefined)
     signals.push({ kind: "send", weight: 0.25, line: sent, file, what: "a script sends something" })
+  if (encoded !== undefined && calls)
+    signals.push({ kind: "send", weight: 0.6, line: encoded, file, what: "a script that talks to a host encodes data" })
   if (taken !== undefined && sent !== undefined)
     signals.push({
       kind: "send",

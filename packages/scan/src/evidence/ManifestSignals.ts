@@ -22,7 +22,7 @@ const hostOf = (egress: string) => egress.slice(0, egress.lastIndexOf(":")).toLo
 /** Promises that a grant breaks. */
 const promises: ReadonlyArray<readonly [says: RegExp, breaks: (manifest: Manifest) => boolean, what: string]> = [
   [
-    /\b(?:offline|stays? (?:on|in) (?:your|the|this) (?:machine|computer|device|laptop|workspace)|nothing (?:is|gets|will be) (?:ever )?(?:uploaded|sent|shared|transmitted)|never (?:uploads?|sends?|leaves?|uses the network)|no (?:data (?:is collected|leaves|is sent|collection)|network(?: access)?|internet|uploads?|telemetry|tracking)|without (?:any )?(?:network|internet)|local[- ]only|works locally|private by design|lokal|hors ligne|sin conexión)\b/iu,
+    /\b(?:offline|stays? (?:on|in) (?:your|the|this) (?:machine|computer|device|laptop|workspace)|nothing (?:is|gets|will be) (?:ever )?(?:uploaded|sent|shared|transmitted)|never (?:uploads?|sends?|leaves?|uses the network)|no (?:data (?:is collected|leaves|is sent|collection)|network(?: access)?|internet|uploads?|telemetry|tracking)|without (?:any )?(?:network|internet)|local[- ]only|(?:all|every) [\w ]{1,30} (?:is|stays|runs|happens) local(?:ly)?|(?:works|runs|decodes?|computes?|analy[sz]es|renders|parses) [\w ]{0,30}locally|never (?:transmitted|uploaded|sent)|private by design|lokal|hors ligne|sin conexión)\b/iu,
     ({ capabilities = {} }) =>
       (capabilities.network?.egress.length ?? 0) > 0 || capabilities.browser?.scope === "public",
     "the description promises that nothing leaves the machine, and the manifest asks for hosts"
