@@ -168,7 +168,8 @@ export const manifestSignals = (
   const typed = secrets.filter(({ deliver, name }) => deliver === "browser" && passwordLike.test(name))
   if (capabilities.browser?.scope === "public" && capabilities.browser.typeSecrets === true && secrets.length > 0)
     add("grants", typed.length > 1 ? 0.8 : 0.4, "may type secrets into any public page")
-  if ((capabilities.targetHosts ?? []).some((name) => name.includes("*")))
+  // A name below a domain of the author is still one of a few; `*` and `*.com` are everybody.
+  if ((capabilities.targetHosts ?? []).some((name) => /^\*(?:\.[\w-]+)?$/u.test(name)))
     add("grants", 0.8, "asks for every target host")
   const globs = [...(capabilities.filesystem?.read ?? []), ...(capabilities.filesystem?.write ?? [])]
   const tampers = globs.filter((glob) => tamperGlob.test(glob))
