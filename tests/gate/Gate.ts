@@ -81,8 +81,7 @@ export const judgeCorpus = (part: Part, nth = 1): Promise<ReadonlyArray<Judged>>
   Effect.runPromise(
     Effect.gen(function* () {
       const all: Array<Judged> = []
-      let index = 0
-      for (const labelled of corpus(part)) if (index++ % nth === 0) all.push(yield* judged(labelled))
+      for (const labelled of corpus(part, nth)) all.push(yield* judged(labelled))
       return all
     }).pipe(Effect.provide(services))
   )
