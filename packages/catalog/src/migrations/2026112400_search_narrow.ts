@@ -3,9 +3,8 @@ import { SqlClient } from "effect/sql"
 
 /**
  * Counting and ordering what a common word matches visits a row of each match.
- * These rows are narrow, a fifth of the bytes of `agent_search`, which halves
- * the time: the words of all texts stay there, and only the index over them is
- * of the narrow rows.
+ * These rows are narrow: the words of all texts stay in `agent_search`, and only
+ * the index over them is of the narrow rows.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -29,11 +28,18 @@ export default Effect.gen(function* () {
   )`
   // A count takes milliseconds; starting processes for it takes longer.
   yield* sql`ALTER TABLE search_entries SET (parallel_workers = 0)`
+  // REINDEX and VACUUM FULL take their snapshot and then wait for those who write, whose rows they index after all:
+  // the words of these are looked up in a snapshot of now.
+  yield* sql.unsafe(`
+    CREATE FUNCTION search_words_now(entry bigint) RETURNS tsvector LANGUAGE plpgsql VOLATILE STRICT SET search_path FROM CURRENT AS $$
+    BEGIN
+      RETURN (SELECT words FROM agent_search WHERE id = entry);
+    END $$`)
   // Immutable in truth: a row of agent_search keeps its id and its words for life.
   yield* sql.unsafe(`
     CREATE FUNCTION search_words(entry bigint) RETURNS tsvector LANGUAGE plpgsql IMMUTABLE STRICT COST 1000 SET search_path FROM CURRENT AS $$
     BEGIN
-      RETURN (SELECT words FROM agent_search WHERE id = entry);
+      RETURN coalesce((SELECT words FROM agent_search WHERE id = entry), search_words_now(entry));
     END $$`)
   yield* sql.unsafe(`
     CREATE FUNCTION search_entry() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -6,7 +6,6 @@ import mcpPackages from "./2026112245_mcp_packages.ts"
 import search from "./2026112170_search.ts"
 import reading from "./2026112281_reading.ts"
 import searchNarrow from "./2026112400_search_narrow.ts"
-import searchRebuilt from "./2026112401_search_rebuilt.ts"
 import searchStems from "./2026112403_search_stems.ts"
 import searchFacets from "./2026112270_search_facets.ts"
 import forks from "./2026112220_forks.ts"
@@ -23,6 +22,5 @@ export const migrations: Database.Migrations = {
   "2026112270_search_facets": searchFacets,
   "2026112281_reading": reading,
   "2026112400_search_narrow": searchNarrow,
-  "2026112401_search_rebuilt": searchRebuilt,
   "2026112403_search_stems": searchStems
 }

@@ -141,8 +141,8 @@ const held = new Set<string>()
 
 /**
  * What ships has seen everything; it is measured on what it had not. The bias is
- * lowered until honest sentences stay below the threshold: a false alarm holds a
- * whole package, and a package has hundreds of sentences.
+ * moved so that next to no honest sentence of a package reaches the threshold: a
+ * false alarm holds a whole package, and a package has hundreds of sentences.
  */
 const trainHead = (head: Head): Weights["heads"][Head] => {
   const exampleOf = ({ features, label }: Sentence): Example => ({
